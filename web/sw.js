@@ -9,14 +9,14 @@ const SHELL = 'parley-shell';
 const SHARED = 'parley-shared';
 /** Fetched by the page when it needs them: without a server it is too late. */
 const ON_DEMAND = [
-    'vendor/highlight.js', 'vendor/temml.js', 'js/views/viewer.js', 'js/views/model-list.js', 'js/views/prompts.js', 'js/views/voice.js', 'js/state/prompts.js', 'js/state/shared.js',
+    'vendor/highlight.js', 'vendor/temml.js', 'js/views/viewer.js', 'js/views/clip.js', 'js/views/model-list.js', 'js/views/prompts.js', 'js/views/voice.js', 'js/state/prompts.js', 'js/state/shared.js',
     'js/state/transfer.js', 'js/state/import_others.js', 'js/state/history_server.js', 'js/state/offline_copy.js',
 ];
 const NAME_HEADER = 'X-Name';
 
 /** The address inside the page's folder: '' is the page. @param {string} url */
 const pathOf = (url) => new URL(url).pathname.slice(new URL(self.registration.scope).pathname.length);
-const isShell = (path) => /^(index\.html|icon\.svg|manifest\.webmanifest|(css|js|vendor)\/.+)?$/.test(path);
+const isShell = (path) => /^(index\.html|icon\.svg|manifest\.webmanifest|(css|js|languages|vendor)\/.+)?$/.test(path);
 /** All addresses of the page are one. @param {string} path */
 const keyOf = (path) => new URL(path === 'index.html' ? '' : path, self.registration.scope).href;
 

@@ -2,6 +2,7 @@
  * Small things the other modules share. No state but the id counter; works without a secure context
  * (plain HTTP on a local network has neither random UUIDs nor the clipboard API).
  */
+import { formatNumber, t } from './language.js';
 
 /** An unguessable 128-bit id, as 22 letters of base64url. @param {string} [prefix] */
 export function newId(prefix = '') {
@@ -52,33 +53,36 @@ export function download(name, blob) {
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
+/** @param {number} n @param {number} digits behind the point */
+const fixed = (n, digits) => formatNumber(n, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+
 /** 1536 -> "1.5 KiB". @param {number} bytes */
 export function formatBytes(bytes) {
     if (bytes < 1024) return `${bytes} B`;
-    if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(bytes < 10240 ? 1 : 0)} KiB`;
-    if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
-    return `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
+    if (bytes < 1024 * 1024) return `${fixed(bytes / 1024, bytes < 10240 ? 1 : 0)} KiB`;
+    if (bytes < 1024 ** 3) return `${fixed(bytes / 1024 ** 2, 1)} MiB`;
+    return `${fixed(bytes / 1024 ** 3, 1)} GiB`;
 }
 
 /** 1234 ms -> "1.2 s", 95 s -> "1 min 35 s". @param {number} ms */
 export function formatDuration(ms) {
     const s = ms / 1000;
-    if (s < 0.1) return `${Math.max(1, Math.round(ms))} ms`;
-    if (s < 10) return `${Number(s.toFixed(1))} s`;
-    if (s < 60) return `${Math.round(s)} s`;
-    return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
+    if (s < 0.1) return t`${Math.max(1, Math.round(ms))} ms`;
+    if (s < 10) return t`${Number(s.toFixed(1))} s`;
+    if (s < 60) return t`${Math.round(s)} s`;
+    return t`${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
 }
 
 /** 25318088 -> "25 M", 32768 -> "32 768". @param {number} n */
 export function formatCount(n) {
-    if (n >= 1e9) return `${(n / 1e9).toFixed(n < 1e10 ? 1 : 0)} B`;
-    if (n >= 1e6) return `${(n / 1e6).toFixed(n < 1e7 ? 1 : 0)} M`;
-    return n.toLocaleString('en').replaceAll(',', '\u202f');
+    if (n >= 1e9) return t`${fixed(n / 1e9, n < 1e10 ? 1 : 0)} B`;
+    if (n >= 1e6) return t`${fixed(n / 1e6, n < 1e7 ? 1 : 0)} M`;
+    return formatNumber(n);
 }
 
 /** A number of tokens per second with as many digits as mean something. @param {number} v */
 export function formatRate(v) {
-    return v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2);
+    return fixed(v, v >= 100 ? 0 : v >= 10 ? 1 : 2);
 }
 
 /** Why a file is not added, as a sentence for a person, with a next step. */

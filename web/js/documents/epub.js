@@ -1,4 +1,5 @@
 /** Electronic books: their chapters in the order of reading. */
+import { t } from '../language.js';
 import { htmlText } from './html.js';
 import { resolve } from './ooxml.js';
 import { damaged } from './zip.js';
@@ -15,8 +16,8 @@ export async function readEpub(zip, out) {
     const items = new Map(kids(kid(book, 'manifest'), 'item').map((one) => [one.getAttribute('id') ?? '', resolve(packageName, decoded(one.getAttribute('href') ?? ''))]));
     const chapters = kids(kid(book, 'spine'), 'itemref').map((one) => items.get(one.getAttribute('idref') ?? '') ?? '');
     const sealed = await sealedIn(zip);
-    if (chapters.some((name) => sealed.has(name))) throw new Refusal(`${zip.file.name} is protected against copying, so its words cannot be read. Add a copy without protection.`);
-    if (!chapters.length) throw damaged(zip.file, 'it names no chapters');
+    if (chapters.some((name) => sealed.has(name))) throw new Refusal(t`${zip.file.name} is protected against copying, so its words cannot be read. Add a copy without protection.`);
+    if (!chapters.length) throw damaged(zip.file, t`it names no chapters`);
     const about = (name) => kid(kid(book, 'metadata'), name)?.textContent?.trim();
     if (about('title')) out.add(`# ${about('title')}${about('creator') ? `\n\n${about('creator')}` : ''}`);
     for (const [i, name] of chapters.entries()) {

@@ -7,6 +7,7 @@
  *     const blob = await pdf.page(1, maxPixels);
  *     pdf.close();
  */
+import { t } from '../language.js';
 import { MAX_LETTERS } from './writer.js';
 import { Refusal, formatCount } from '../util.js';
 
@@ -37,7 +38,7 @@ export async function openPdf(file) {
         library = await loading;
     } catch {
         loading = null; // the network may be back next time
-        throw new Refusal(`What reads PDF documents could not be loaded, so ${file.name} was not added. Try again.`);
+        throw new Refusal(t`What reads PDF documents could not be loaded, so ${file.name} was not added. Try again.`);
     }
     const task = library.getDocument({
         data: new Uint8Array(await file.arrayBuffer()), useWasm: false, isEvalSupported: false, useSystemFonts: true,
@@ -49,8 +50,8 @@ export async function openPdf(file) {
         task.destroy();
         throw new Refusal(
             error?.name === 'PasswordException'
-                ? `${file.name} is locked with a password. Save a copy without it and add that.`
-                : `${file.name} is damaged: it cannot be opened. Print it to a new PDF and add that.`,
+                ? t`${file.name} is locked with a password. Save a copy without it and add that.`
+                : t`${file.name} is damaged: it cannot be opened. Print it to a new PDF and add that.`,
         );
     }
 }

@@ -4,6 +4,7 @@
  *
  *     const { text, note, plain } = await readDocument(file);   // throws a Refusal
  */
+import { plural, t } from '../language.js';
 import { csvTable } from './csv.js';
 import { decodeText } from './encoding.js';
 import { readDocx } from './docx.js';
@@ -20,7 +21,13 @@ import { Refusal, formatBytes, formatCount } from '../util.js';
 
 const MAX_FILE_BYTES = 64 << 20;
 const MAX_PLAIN_BYTES = 16 << 20;
-const READABLE = 'DOCX, XLSX, PPTX, ODT, ODS, ODP, EPUB, PDF, notebooks, CSV and text files';
+/** What of a document is no text, in words. @type {Record<string, (n: number) => string>} */
+const LEFT = {
+    image: (n) => plural(n, '{0} image', '{0} images'),
+    'embedded object': (n) => plural(n, '{0} embedded object', '{0} embedded objects'),
+    'macro project': (n) => plural(n, '{0} macro project', '{0} macro projects'),
+};
+const READABLE = t`DOCX, XLSX, PPTX, ODT, ODS, ODP, EPUB, PDF, notebooks, CSV and text files`;
 
 /**
  * @param {File} file
@@ -33,7 +40,7 @@ export async function readDocument(file) {
     const starts = (...bytes) => bytes.every((byte, i) => head[i] === byte);
     const most = starts(0x50, 0x4b) ? MAX_FILE_BYTES : MAX_PLAIN_BYTES;
     if (starts(0xd0, 0xcf, 0x11, 0xe0)) throw await oldOffice(file);
-    if (file.size > most) throw new Refusal(`${file.name} has ${formatBytes(file.size)}; at most ${formatBytes(most)} can be added. Save a part of it and add that.`);
+    if (file.size > most) throw new Refusal(t`${file.name} has ${formatBytes(file.size)}; at most ${formatBytes(most)} can be added. Save a part of it and add that.`);
     const out = new Writer();
     if (starts(0x50, 0x4b, 3, 4) || starts(0x50, 0x4b, 5, 6) || starts(0x50, 0x4b, 0x30, 0x30)) {
         const zip = await Zip.open(file);
@@ -41,7 +48,7 @@ export async function readDocument(file) {
             await readZip(zip, out);
         } catch (error) {
             if (error instanceof Refusal) throw error;
-            throw damaged(file, 'it cannot be read');
+            throw damaged(file, t`it cannot be read`);
         }
         if (zip.names(/vbaproject\.bin$/i).length) out.leave('macro project', 1);
         return finished(file, out, '');
@@ -52,9 +59,9 @@ export async function readDocument(file) {
 /** @param {File} file @param {Writer} out */
 async function readPlain(file, out) {
     const { text, encoding } = decodeText(new Uint8Array(await file.arrayBuffer()));
-    if (text === null) throw new Refusal(`${file.name} is neither an image nor text. ${READABLE} can be added.`);
-    if (text.startsWith('{\\rtf')) throw new Refusal(`${file.name} is in RTF, which is not read. Save it as DOCX or as plain text and add that.`);
-    const note = encoding === 'utf-8' ? '' : `read as ${encoding}`;
+    if (text === null) throw new Refusal(t`${file.name} is neither an image nor text. ${READABLE} can be added.`);
+    if (text.startsWith('{\\rtf')) throw new Refusal(t`${file.name} is in RTF, which is not read. Save it as DOCX or as plain text and add that.`);
+    const note = encoding === 'utf-8' ? '' : t`read as ${encoding}`;
     const notebook = notebookOf(text);
     if (notebook) {
         await readNotebook(notebook, out);
@@ -65,7 +72,7 @@ async function readPlain(file, out) {
     const cut = words.length > MAX_LETTERS;
     return {
         text: cut ? words.slice(0, MAX_LETTERS) : words,
-        note: [note, cut ? `only the first ${formatCount(MAX_LETTERS)} letters` : ''].filter(Boolean).join(', '),
+        note: [note, cut ? t`only the first ${formatCount(MAX_LETTERS)} letters` : ''].filter(Boolean).join(', '),
         plain: !note && !cut && rows === null,
     };
 }
@@ -76,16 +83,16 @@ async function readZip(zip, out) {
     if (zip.has('META-INF/container.xml')) return readEpub(zip, out);
     if (zip.has('content.xml') && zip.has('META-INF/manifest.xml')) return readOpenDocument(zip, out);
     if (!zip.has('[Content_Types].xml')) {
-        throw new Refusal(`${file.name} is an archive of ${formatCount(zip.entries.size)} files, not a document. Unpack it and add the files that you want to ask about.`);
+        throw new Refusal(t`${file.name} is an archive of ${formatCount(zip.entries.size)} files, not a document. Unpack it and add the files that you want to ask about.`);
     }
     const main = partOf(await relations(zip, ''), 'officeDocument') ?? '';
-    if (!main) throw damaged(file, 'what it is made of is not said');
-    if (/\.bin$/i.test(main)) throw new Refusal(`${file.name} is a binary workbook, which is not read. Save it as XLSX and add that.`);
+    if (!main) throw damaged(file, t`what it is made of is not said`);
+    if (/\.bin$/i.test(main)) throw new Refusal(t`${file.name} is a binary workbook, which is not read. Save it as XLSX and add that.`);
     const root = await readXml(zip, main);
     if (root.localName === 'document') return readDocx(zip, main, root, out);
     if (root.localName === 'workbook') return readXlsx(zip, main, root, out);
     if (root.localName === 'presentation') return readPptx(zip, main, root, out);
-    throw new Refusal(`${file.name} is an Office document of a kind that is not read. ${READABLE} can be added.`);
+    throw new Refusal(t`${file.name} is an Office document of a kind that is not read. ${READABLE} can be added.`);
 }
 
 /** Word, Excel and PowerPoint of before 2007, and what later ones lock. @param {File} file */
@@ -94,7 +101,7 @@ async function oldOffice(file) {
     const names = new TextDecoder('utf-16le').decode(bytes);
     if (names.includes('EncryptedPackage')) return locked(file);
     const next = names.includes('WordDocument') ? 'DOCX' : names.includes('PowerPoint Document') ? 'PPTX' : names.includes('Workbook') ? 'XLSX' : 'DOCX, XLSX or PPTX';
-    return new Refusal(`${file.name} is in a format of before 2007, which is not read. Save it as ${next} and add that.`);
+    return new Refusal(t`${file.name} is in a format of before 2007, which is not read. Save it as ${next} and add that.`);
 }
 
 /** @param {File} file @param {Writer} out @param {string} note */
@@ -103,11 +110,11 @@ function finished(file, out, note) {
         const images = out.left.get('image');
         throw new Refusal(
             images
-                ? `${file.name} holds ${formatCount(images)} ${images === 1 ? 'image' : 'images'} but no text. Save it as PDF and add that.`
-                : `${file.name} holds no text.`,
+                ? plural(images, '{1} holds {0} image but no text. Save it as PDF and add that.', '{1} holds {0} images but no text. Save it as PDF and add that.', file.name)
+                : t`${file.name} holds no text.`,
         );
     }
-    const left = [...out.left].map(([what, n]) => (n === 1 ? `1 ${what}` : `${formatCount(n)} ${what}s`));
-    const notes = [note, out.full ? 'only its beginning: the rest is too long' : '', left.length ? `without ${left.join(', ')}` : ''];
+    const left = [...out.left].map(([what, n]) => LEFT[what]?.(n) ?? what);
+    const notes = [note, out.full ? t`only its beginning: the rest is too long` : '', left.length ? t`without ${left.join(', ')}` : ''];
     return { text: out.text, note: notes.filter(Boolean).join(', '), plain: false };
 }

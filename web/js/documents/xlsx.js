@@ -1,5 +1,6 @@
 /** Workbooks of Excel: every sheet as tables of what its cells show. Formulas are not computed: their
  * last result is read; macros are never looked at. */
+import { t } from '../language.js';
 import { partOf, relations } from './ooxml.js';
 import { MAX_PART } from './zip.js';
 import { tables } from './writer.js';
@@ -33,7 +34,7 @@ export async function readXlsx(zip, part, root, out) {
             out.add(block);
             await out.breathe();
         }
-        if (cut) out.leave(`rest of sheet ${name}`);
+        if (cut) out.leave(t`rest of sheet ${name}`);
         for (const note of await notesOf(zip, target)) out.add(note);
     }
 }

@@ -1,5 +1,6 @@
 /** XML and XHTML parts by the browser's own parser. What comes of it is never shown: it has no
  * window, fetches nothing, runs nothing, and only its words are taken. */
+import { t } from '../language.js';
 import { damaged } from './zip.js';
 
 /** The page's policy lets no plain string into a parser; these are inert. */
@@ -25,7 +26,7 @@ export async function readXml(zip, name, given) {
     const text = decodeXml(given ?? (await zip.bytes(name)));
     // No format read here defines entities; one that does is made to grow.
     const root = /<!ENTITY/i.test(text) ? null : parse(text, 'application/xml').documentElement;
-    if (!root || root.localName === 'parsererror' || root.getElementsByTagName('parsererror').length) throw damaged(zip.file, `its part ${name} cannot be read`);
+    if (!root || root.localName === 'parsererror' || root.getElementsByTagName('parsererror').length) throw damaged(zip.file, t`its part ${name} cannot be read`);
     return root;
 }
 

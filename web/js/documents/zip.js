@@ -6,6 +6,7 @@
  *     const zip = await Zip.open(file);
  *     const bytes = await zip.bytes('word/document.xml');
  */
+import { t } from '../language.js';
 import { Refusal, formatBytes, formatCount } from '../util.js';
 
 const MAX_ENTRIES = 20_000;
@@ -56,15 +57,15 @@ export class Zip {
         const tail = await view(file, tailAt, file.size);
         let end = tail.byteLength - END_BYTES;
         while (end >= 0 && tail.getUint32(end, true) !== END) end -= 1;
-        if (end < 0) throw damaged(file, 'its end is missing');
+        if (end < 0) throw damaged(file, t`its end is missing`);
         const size = tail.getUint32(end + 12, true);
         const count = tail.getUint16(end + 10, true);
         const start = tailAt + end - size;
         const shift = start - tail.getUint32(end + 16, true);
         if (size > MAX_DIRECTORY || count > MAX_ENTRIES) {
-            throw new Refusal(`${file.name} claims ${formatCount(count)} parts, more than any document has, so it was not opened. Save the document anew and add that.`);
+            throw new Refusal(t`${file.name} claims ${formatCount(count)} parts, more than any document has, so it was not opened. Save the document anew and add that.`);
         }
-        if (start < 0 || shift < 0) throw damaged(file, 'the list of its parts is missing');
+        if (start < 0 || shift < 0) throw damaged(file, t`the list of its parts is missing`);
         return new Zip(file, directory(file, await view(file, start, start + size)), shift);
     }
 
@@ -85,23 +86,23 @@ export class Zip {
     async part(name, { most = MAX_PART, cut = false } = {}) {
         const { file } = this;
         const entry = this.entries.get(name.toLowerCase());
-        if (!entry) throw damaged(file, `its part ${name} is missing`);
+        if (!entry) throw damaged(file, t`its part ${name} is missing`);
         if (entry.flags & 1) throw locked(file);
         if (entry.method !== 0 && entry.method !== 8) {
-            throw new Refusal(`${file.name} is packed in a way that is not read here. Open it where it was made, save a copy and add that.`);
+            throw new Refusal(t`${file.name} is packed in a way that is not read here. Open it where it was made, save a copy and add that.`);
         }
         const limit = Math.min(most, this.room);
         if (entry.size > limit && !cut) throw tooLarge(file, entry.size);
         const head = await view(file, entry.at + this.shift, entry.at + this.shift + LOCAL_BYTES);
-        if (head.byteLength < LOCAL_BYTES || head.getUint32(0, true) !== LOCAL) throw damaged(file, `its part ${name} is not where it should be`);
+        if (head.byteLength < LOCAL_BYTES || head.getUint32(0, true) !== LOCAL) throw damaged(file, t`its part ${name} is not where it should be`);
         const from = entry.at + this.shift + LOCAL_BYTES + head.getUint16(26, true) + head.getUint16(28, true);
         const packed = file.slice(from, from + entry.packed);
-        if (packed.size < entry.packed) throw damaged(file, 'its end is missing');
+        if (packed.size < entry.packed) throw damaged(file, t`its end is missing`);
         const stream = entry.method === 8 ? packed.stream().pipeThrough(new DecompressionStream('deflate-raw')) : packed.stream();
         const { bytes, more } = await this.#gather(stream, entry, limit);
         this.room -= bytes.length;
         if (more && !cut) throw tooLarge(file, bytes.length);
-        if (!more && (bytes.length !== entry.size || crc32(bytes) !== entry.crc)) throw damaged(file, `its part ${name} does not match its checksum`);
+        if (!more && (bytes.length !== entry.size || crc32(bytes) !== entry.crc)) throw damaged(file, t`its part ${name} does not match its checksum`);
         return { bytes, cut: more };
     }
 
@@ -128,7 +129,7 @@ export class Zip {
                 bytes.set(fits, n);
                 n += fits.length;
                 if (n > RATIO_FROM && n > MAX_RATIO * entry.packed) {
-                    throw new Refusal(`${this.file.name} grows more than ${MAX_RATIO}-fold when it is unpacked, as no document does, so it was not opened. Save the document anew and add that.`);
+                    throw new Refusal(t`${this.file.name} grows more than ${MAX_RATIO}-fold when it is unpacked, as no document does, so it was not opened. Save the document anew and add that.`);
                 }
                 if (fits.length < value.length) {
                     await reader.cancel();
@@ -137,7 +138,7 @@ export class Zip {
             }
         } catch (error) {
             if (error instanceof Refusal) throw error;
-            throw damaged(this.file, `its part ${entry.name} cannot be unpacked`);
+            throw damaged(this.file, t`its part ${entry.name} cannot be unpacked`);
         }
     }
 }
@@ -171,7 +172,7 @@ function directory(file, list) {
         if (!entries.has(name.toLowerCase())) entries.set(name.toLowerCase(), entry);
         at = nameAt + nameBytes + extraBytes + noteBytes;
     }
-    if (!entries.size) throw damaged(file, 'the list of its parts is empty');
+    if (!entries.size) throw damaged(file, t`the list of its parts is empty`);
     return entries;
 }
 
@@ -191,15 +192,15 @@ function widen(entry, list, from, to) {
 
 /** @param {File} file @param {string} why */
 export function damaged(file, why) {
-    return new Refusal(`${file.name} is damaged: ${why}. Get it again, or open it where it was made, save a copy and add that.`);
+    return new Refusal(t`${file.name} is damaged: ${why}. Get it again, or open it where it was made, save a copy and add that.`);
 }
 
 /** @param {File} file */
 export function locked(file) {
-    return new Refusal(`${file.name} is locked with a password. Save a copy without it and add that.`);
+    return new Refusal(t`${file.name} is locked with a password. Save a copy without it and add that.`);
 }
 
 /** @param {File} file @param {number} bytes */
 function tooLarge(file, bytes) {
-    return new Refusal(`${file.name} unpacks to ${formatBytes(bytes)} or more; at most ${formatBytes(MAX_PART)} of one part are read. Save a part of the document and add that.`);
+    return new Refusal(t`${file.name} unpacks to ${formatBytes(bytes)} or more; at most ${formatBytes(MAX_PART)} of one part are read. Save a part of the document and add that.`);
 }

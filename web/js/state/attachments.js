@@ -4,6 +4,7 @@
  *
  *     const { attachments, refused } = await readFiles(files, limits);
  */
+import { plural, t } from '../language.js';
 import { Refusal, formatBytes, newId } from '../util.js';
 
 /** @typedef {import('./store.js').Attachment} Attachment */
@@ -32,16 +33,16 @@ export async function readFiles(files, limits) {
     const attachments = [];
     const refused = [];
     for (const file of files) {
-        const name = file.name || 'image';
+        const name = file.name || t`image`;
         if (limits.already + attachments.length >= limits.maxImages) {
-            refused.push(`${name} was not added: one message takes at most ${limits.maxImages}.`);
+            refused.push(t`${name} was not added: one message takes at most ${limits.maxImages}.`);
         } else {
             try {
                 const room = limits.maxImages - limits.already - attachments.length;
                 if (await isPdf(file)) attachments.push(...(await readPdf(file, limits, room, refused)));
                 else attachments.push(await readFile(file, limits));
             } catch (error) {
-                refused.push(error instanceof Refusal ? error.message : `${name} could not be read.`);
+                refused.push(error instanceof Refusal ? error.message : t`${name} could not be read.`);
             }
         }
     }
@@ -57,30 +58,28 @@ async function isPdf(file) {
  * @param {() => Promise<any>} load @throws {Refusal} */
 async function reader(file, load) {
     return load().catch(() => {
-        throw new Refusal(`What reads documents could not be loaded, so ${file.name} was not added. Try again.`);
+        throw new Refusal(t`What reads documents could not be loaded, so ${file.name} was not added. Try again.`);
     });
 }
 
 /** @param {File} file @param {any} limits @returns {Promise<Attachment>} */
 async function readFile(file, limits) {
-    const name = file.name || 'image';
-    if (file.size === 0) throw new Refusal(`${name} is empty.`);
+    const name = file.name || t`image`;
+    if (file.size === 0) throw new Refusal(t`${name} is empty.`);
     const mime = await sniff(file);
     if (!mime && mayBeDocument(file)) return readText(file);
-    if (!limits.vision) throw new Refusal(`${limits.modelName} reads text only, so ${name} was not added.`);
+    if (!limits.vision) throw new Refusal(t`${limits.modelName} reads text only, so ${name} was not added.`);
     if (!mime) {
-        const videos = limits.video ? ', MP4, WebM' : '';
-        throw new Refusal(
-            `${name} is of a kind that cannot be read. PNG, JPEG, WebP, GIF, AVIF, BMP, SVG${videos}, PDF, Office documents and text files can be added.`,
-        );
+        const images = `PNG, JPEG, WebP, GIF, AVIF, BMP, SVG${limits.video ? ', MP4, WebM' : ''}`;
+        throw new Refusal(t`${name} is of a kind that cannot be read. ${images}, PDF, Office documents and text files can be added.`);
     }
     // A video goes in chunks and is never held whole; an image is decoded here first.
     const most = Math.min(mime.startsWith('video/') ? Infinity : MAX_FILE_BYTES, limits.maxBytes || MAX_FILE_BYTES);
     if (file.size > most) {
-        throw new Refusal(`${name} has ${formatBytes(file.size)}; at most ${formatBytes(most)} can be sent.`);
+        throw new Refusal(t`${name} has ${formatBytes(file.size)}; at most ${formatBytes(most)} can be sent.`);
     }
     if (!mime.startsWith('video/')) return readImage(file, mime, limits.maxPixels ?? MAX_PIXELS);
-    if (!limits.video) throw new Refusal(`${limits.modelName} cannot read videos, so ${name} was not added.`);
+    if (!limits.video) throw new Refusal(t`${limits.modelName} cannot read videos, so ${name} was not added.`);
     return readVideo(file, mime);
 }
 
@@ -101,7 +100,7 @@ export function documentOf(attachment) {
  */
 export async function readPdf(file, limits, room, refused, wanted = '') {
     if (file.size > MAX_FILE_BYTES) {
-        throw new Refusal(`${file.name} has ${formatBytes(file.size)}; at most ${formatBytes(MAX_FILE_BYTES)} can be added.`);
+        throw new Refusal(t`${file.name} has ${formatBytes(file.size)}; at most ${formatBytes(MAX_FILE_BYTES)} can be added.`);
     }
     const { openPdf } = await reader(file, () => import('../documents/pdf.js'));
     const pdf = await openPdf(file);
@@ -109,25 +108,27 @@ export async function readPdf(file, limits, room, refused, wanted = '') {
         if (!wanted) {
             const { text, pages, blank } = await pdf.text();
             if (text) {
-                if (pages < pdf.pages) refused.push(`Only the first ${pages} of ${pdf.pages} pages of ${file.name} were added: more is too long.`);
+                if (pages < pdf.pages) refused.push(t`Only the first ${pages} of ${pdf.pages} pages of ${file.name} were added: more is too long.`);
                 const blob = new Blob([text], { type: 'text/plain' });
                 documents.set(blob, file);
                 return [{
                     id: newId('a_'), kind: 'text', name: file.name, mime: 'text/plain', width: 0, height: 0, bytes: blob.size, blob,
-                    note: `text of ${pages} ${pages === 1 ? 'page' : 'pages'}${blank ? `, ${blank} of them without any` : ''}`,
+                    note: blank
+                        ? plural(pages, 'text of {0} page, {1} of them without any', 'text of {0} pages, {1} of them without any', blank)
+                        : plural(pages, 'text of {0} page', 'text of {0} pages'),
                 }];
             }
         }
         if (!limits.vision) {
-            throw new Refusal(`${file.name} holds no text but images of pages, and ${limits.modelName} reads text only. Let a program recognise its text first.`);
+            throw new Refusal(t`${file.name} holds no text but images of pages, and ${limits.modelName} reads text only. Let a program recognise its text first.`);
         }
         const pages = pagesIn(wanted, pdf.pages, file.name);
         const shown = pages.slice(0, room);
-        if (shown.length < pages.length) refused.push(`Only the first ${shown.length} of ${pages.length} pages of ${file.name} were added: one message takes at most ${limits.maxImages} files.`);
+        if (shown.length < pages.length) refused.push(t`Only the first ${shown.length} of ${pages.length} pages of ${file.name} were added: one message takes at most ${limits.maxImages} files.`);
         const list = [];
         for (const i of shown) {
             const { blob, width, height } = await pdf.page(i, limits.maxPixels ?? MAX_PIXELS);
-            const name = `${file.name.replace(/\.pdf$/i, '')}, page ${i}`;
+            const name = t`${file.name.replace(/\.pdf$/i, '')}, page ${i}`;
             list.push({ id: newId('a_'), kind: /** @type {const} */ ('image'), name, mime: 'image/png', width, height, bytes: blob.size, blob });
         }
         return list;
@@ -144,7 +145,7 @@ export function pagesIn(wanted, most, name) {
     for (const part of wanted.split(/[,;\s]+/).filter(Boolean)) {
         const [, from, to = from] = /^(\d{1,6})(?:[-–](\d{1,6}))?$/.exec(part) ?? [];
         const [first, last] = [Number(from), Number(to)];
-        if (!(first >= 1 && first <= last && last <= most)) throw new Refusal(`“${part}” names no pages of ${name}: write numbers from 1 to ${most}, as in 1-3, 7.`);
+        if (!(first >= 1 && first <= last && last <= most)) throw new Refusal(t`“${part}” names no pages of ${name}: write numbers from 1 to ${most}, as in 1-3, 7.`);
         for (let page = first; page <= last; page += 1) pages.add(page);
     }
     return [...pages];
@@ -195,7 +196,7 @@ async function readVideo(file, mime) {
 
 /** @param {File} file @param {string} mime @param {number} maxPixels @returns {Promise<Attachment>} */
 async function readImage(file, mime, maxPixels) {
-    const name = file.name || 'image';
+    const name = file.name || t`image`;
     const source = mime === 'image/svg+xml' ? await drawSvg(file) : await decode(file, mime);
     const { width, height } = source;
     const scale = Math.min(1, Math.sqrt(maxPixels / (width * height)));
@@ -208,7 +209,7 @@ async function readImage(file, mime, maxPixels) {
         attachment.mime = mime === 'image/png' || mime === 'image/svg+xml' ? 'image/png' : 'image/jpeg';
         attachment.blob = await encode(source, attachment);
         attachment.bytes = attachment.blob.size;
-        if (scale < 1) attachment.note = `made smaller from ${width} × ${height}`;
+        if (scale < 1) attachment.note = t`made smaller from ${String(width)} × ${String(height)}`;
     } else if (file.type !== mime) {
         attachment.blob = file.slice(0, file.size, mime);
     }
@@ -251,11 +252,11 @@ async function decode(file, mime) {
         });
     } catch {
         const kind = mime.slice('image/'.length).toUpperCase();
-        const name = file.name || 'The image';
+        const name = file.name || t`The image`;
         throw new Refusal(
             SENT_AS_IS.has(mime)
-                ? `${name} is damaged: it cannot be opened.`
-                : `This browser cannot open ${kind} images. Save ${name} as PNG or JPEG and add it again.`,
+                ? t`${name} is damaged: it cannot be opened.`
+                : t`This browser cannot open ${kind} images. Save ${name} as PNG or JPEG and add it again.`,
         );
     }
 }
@@ -280,7 +281,7 @@ async function drawSvg(file) {
         context.drawImage(image, 0, 0, canvas.width, canvas.height);
         return canvas;
     } catch {
-        throw new Refusal(`${file.name || 'The drawing'} is damaged: it cannot be drawn.`);
+        throw new Refusal(t`${file.name || t`The drawing`} is damaged: it cannot be drawn.`);
     } finally {
         URL.revokeObjectURL(url);
     }
@@ -300,7 +301,7 @@ function encode(source, { width, height, mime, name }) {
     context.drawImage(source, 0, 0, width, height);
     return new Promise((resolve, reject) => {
         canvas.toBlob(
-            (blob) => (blob ? resolve(blob) : reject(new Refusal(`${name} could not be made smaller.`))),
+            (blob) => (blob ? resolve(blob) : reject(new Refusal(t`${name} could not be made smaller.`))),
             mime,
             JPEG_QUALITY,
         );

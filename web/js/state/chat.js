@@ -7,6 +7,7 @@
  * (detail: {text, action?, undo?}), `finished` (detail: message), `options` (those of the shown
  * chat changed), `news` (others wrote to the shown chat, or it has a new name).
  */
+import { plural, t } from '../language.js';
 import { Answers } from './answers.js';
 import { Connection } from '../protocol/connection.js';
 import { readDrafts, writeDraft } from './drafts.js';
@@ -143,7 +144,7 @@ export class Chat extends EventTarget {
         }
         if (this.history.isAhead(conversation)) return; // written to since: it is made anew
         this.#drop(conversation);
-        if (conversation === this.current) this.tell('notice', { text: 'This chat was deleted elsewhere.' });
+        if (conversation === this.current) this.tell('notice', { text: t`This chat was deleted elsewhere.` });
         this.#close(conversation);
     }
 
@@ -207,7 +208,7 @@ export class Chat extends EventTarget {
     }
 
     #cannotRead() {
-        this.tell('notice', { text: 'This chat cannot be read now, so it stays as it is. Try again when the server is back.' });
+        this.tell('notice', { text: t`This chat cannot be read now, so it stays as it is. Try again when the server is back.` });
     }
 
     /** Does what has to read or delete first; a page that goes away meanwhile leaves a note of it.
@@ -251,10 +252,10 @@ export class Chat extends EventTarget {
                 await this.save(conversation);
             };
             if (onUndo) onUndo(undo);
-            else this.tell('notice', { text: `“${summary.title}” deleted.`, action: 'Undo', undo, lastsMs: UNDO_MS });
+            else this.tell('notice', { text: t`“${summary.title}” deleted.`, action: t`Undo`, undo, lastsMs: UNDO_MS });
             if (await done.catch(() => false)) return;
             this.removed.delete(conversation);
-            this.tell('notice', { text: `“${summary.title}” stays: it was written to elsewhere.` });
+            this.tell('notice', { text: t`“${summary.title}” stays: it was written to elsewhere.` });
             await this.refresh([id]);
         });
     }
@@ -292,11 +293,11 @@ export class Chat extends EventTarget {
             const body = await reply.json();
             if (!reply.ok) throw new Error(body.error?.message);
             const title = String(body.choices[0].message.content ?? '').split('\n')[0].replace(/^[\s"'“*#]+|[\s"'”*.]+$/g, '').slice(0, TITLE_MAX);
-            if (!title) throw new Error('The model gave no title.');
+            if (!title) throw new Error(t`The model gave no title.`);
             // Whoever named it meanwhile knows better.
             if (conversation.title === before) await this.rename(id, title);
         } catch (error) {
-            this.tell('notice', { text: `No title was made. ${error.message || 'The server does not answer.'}` });
+            this.tell('notice', { text: t`No title was made. ${error.message || t`The server does not answer.`}` });
         }
     }
 
@@ -322,8 +323,8 @@ export class Chat extends EventTarget {
         const undos = [];
         for (const id of ids) await this.remove(id, (undo) => undos.push(undo));
         this.tell('notice', {
-            text: `${undos.length} ${undos.length === 1 ? 'chat' : 'chats'} deleted.`,
-            action: 'Undo',
+            text: plural(undos.length, '{0} chat deleted.', '{0} chats deleted.'),
+            action: t`Undo`,
             undo: async () => {
                 for (const undo of undos) await undo();
             },
@@ -362,8 +363,8 @@ export class Chat extends EventTarget {
         };
         tell();
         this.tell('notice', {
-            text: list.length === 1 ? 'Message deleted.' : `${list.length} messages deleted.`,
-            action: 'Undo',
+            text: plural(list.length, 'Message deleted.', '{0} messages deleted.'),
+            action: t`Undo`,
             undo: () => {
                 putBack();
                 tell();
@@ -421,8 +422,8 @@ export class Chat extends EventTarget {
             const full = error?.name === 'QuotaExceededError';
             this.tell('notice', {
                 text: full
-                    ? 'The browser has no more room: this chat is not being kept. Export what matters, then delete old chats.'
-                    : 'This chat could not be kept in the browser. Export it if it matters.',
+                    ? t`The browser has no more room: this chat is not being kept. Export what matters, then delete old chats.`
+                    : t`This chat could not be kept in the browser. Export it if it matters.`,
                 lastsMs: SAVE_NOTICE_MS,
             });
         } finally {
@@ -632,7 +633,7 @@ export class Chat extends EventTarget {
     /** How many tokens a text has. @param {string} content @returns {Promise<number>} @throws where the server does not say */
     async count(content) {
         const reply = await this.connection.fetch('tokenize', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ content, parse_special: false }) });
-        if (!reply.ok) throw new Error('The server does not count tokens.');
+        if (!reply.ok) throw new Error(t`The server does not count tokens.`);
         return (await reply.json()).tokens.length;
     }
 

@@ -23,6 +23,7 @@
  *   summary: null for a chat that was deleted elsewhere and has nothing new; changed: messages that
  *   others wrote
  */
+import { t } from '../language.js';
 import { NOTHING, bare, changesOf, copyOf, hasNews, noteKept, takeIn, unknown } from './merge.js';
 import { attachmentsOf } from './store.js';
 import { newId } from '../util.js';
@@ -336,7 +337,7 @@ export function summaryOf(conversation) {
     }
     return {
         id: conversation.id,
-        title: conversation.title || 'New chat',
+        title: conversation.title || t`New chat`,
         updated: conversation.updated,
         text: text.slice(0, SEARCH_TEXT_MAX),
         ...(conversation.place && Object.keys(conversation.place).length ? { place: conversation.place } : {}),

@@ -7,6 +7,7 @@
  *
  *     const history = await new ServerHistory(chat, local, outbox).begin();   // by openHistory, and only fetched then
  */
+import { t } from '../language.js';
 import { summaryOf } from './history.js';
 import { changesOf, hasNews, noteKept, takeIn, unknown } from './merge.js';
 import { OfflineCopy } from './offline_copy.js';
@@ -112,7 +113,7 @@ export class ServerHistory {
             const all = [];
             for (let after = ''; after !== null; ) {
                 const page = await this.#json(`chats?limit=${PAGE}${after && `&after=${after}`}`);
-                for (const { id, title, updated, revision, place } of page.data) all.push({ id, title: title || 'New chat', updated, revision, text: title, ...(place ? { place: readPlace(place) } : {}) });
+                for (const { id, title, updated, revision, place } of page.data) all.push({ id, title: title || t`New chat`, updated, revision, text: title, ...(place ? { place: readPlace(place) } : {}) });
                 after = page.next;
             }
             this.summaries = all;
@@ -254,7 +255,7 @@ export class ServerHistory {
 
     /** @param {any} error */
     #failed(error) {
-        this.trouble = (error.status && error.message) || 'The server is away.';
+        this.trouble = (error.status && error.message) || t`The server is away.`;
         this.#flushLater();
     }
 

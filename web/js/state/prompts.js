@@ -4,6 +4,7 @@
  *
  * @typedef {{id: string, name: string, text: string, system?: boolean}} Prompt   text: with places to fill in as {{name}}
  */
+import { t } from '../language.js';
 import { newId } from '../util.js';
 
 const KEY = 'parley.prompts';
@@ -13,13 +14,13 @@ const TEXT_MAX = 20_000;
 
 /** What is offered until somebody changes it. @type {Prompt[]} */
 const STARTERS = [
-    { id: 'p_1', name: 'Summarise', text: 'Summarise this in five points:\n\n{{text}}' },
-    { id: 'p_2', name: 'Translate', text: 'Translate this into {{language}}:\n\n{{text}}' },
-    { id: 'p_3', name: 'Better wording', text: 'Improve the wording of this. Keep its meaning and its tone:\n\n{{text}}' },
-    { id: 'p_4', name: 'Explain code', text: 'Explain step by step what this code does, and what could go wrong in it:\n\n```\n{{code}}\n```' },
-    { id: 'p_5', name: 'Brief', text: 'Answer in at most three sentences.', system: true },
-    { id: 'p_6', name: 'Teacher', text: 'You are a patient teacher. Explain simply, with an example, and end with a question that checks whether it was understood.', system: true },
-    { id: 'p_7', name: 'Code reviewer', text: 'You review code. Name faults first, the worst one on top, each with its line and a fix; then say what could be simpler.', system: true },
+    { id: 'p_1', name: t`Summarise`, text: t`Summarise this in five points:\n\n{{text}}` },
+    { id: 'p_2', name: t`Translate`, text: t`Translate this into {{language}}:\n\n{{text}}` },
+    { id: 'p_3', name: t`Better wording`, text: t`Improve the wording of this. Keep its meaning and its tone:\n\n{{text}}` },
+    { id: 'p_4', name: t`Explain code`, text: `${t`Explain step by step what this code does, and what could go wrong in it:`}\n\n\`\`\`\n{{code}}\n\`\`\`` },
+    { id: 'p_5', name: t`Brief`, text: t`Answer in at most three sentences.`, system: true },
+    { id: 'p_6', name: t`Teacher`, text: t`You are a patient teacher. Explain simply, with an example, and end with a question that checks whether it was understood.`, system: true },
+    { id: 'p_7', name: t`Code reviewer`, text: t`You review code. Name faults first, the worst one on top, each with its line and a fix; then say what could be simpler.`, system: true },
 ];
 
 /** @returns {Prompt[]} */
@@ -34,12 +35,12 @@ export function readPrompts() {
 
 /** @param {Prompt[]} prompts @returns {string} what is wrong; '': nothing */
 export function writePrompts(prompts) {
-    if (prompts.length > MAX) return `There may be ${MAX} prompts.`;
+    if (prompts.length > MAX) return t`There may be ${MAX} prompts.`;
     try {
         localStorage.setItem(KEY, JSON.stringify(prompts.map(read)));
         return '';
     } catch {
-        return 'This browser has no room for it.';
+        return t`This browser has no room for it.`;
     }
 }
 

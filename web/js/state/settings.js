@@ -8,6 +8,8 @@ const KEY = 'parley.settings';
 const DEFAULTS = {
     /** @type {'system'|'light'|'dark'} */
     theme: 'system',
+    /** Of the page; empty: as the browser. first-frame.js reads it. */
+    language: '',
     /** @type {'small'|'normal'|'large'|'larger'} */
     textSize: 'normal',
     thinking: false,

@@ -28,6 +28,7 @@
  *   what is missing is as the model likes it; stop: a sequence a line; schema: JSON; model: that answers here, whatever
  *   the server has loaded; beside: a second one that answers each question beside it
  */
+import { t } from '../language.js';
 import { newId } from '../util.js';
 
 const TITLE_LENGTH = 60;
@@ -84,15 +85,15 @@ export function optionFields(options = {}) {
 export function textProblem(name, value) {
     if (name === 'stop') {
         const list = value.split('\n').filter(Boolean);
-        if (list.length > STOPS_MAX) return `There may be ${STOPS_MAX} stop sequences.`;
-        if (list.some((one) => new TextEncoder().encode(one).length > STOP_BYTES)) return `A stop sequence may have ${STOP_BYTES} bytes.`;
+        if (list.length > STOPS_MAX) return t`There may be ${STOPS_MAX} stop sequences.`;
+        if (list.some((one) => new TextEncoder().encode(one).length > STOP_BYTES)) return t`A stop sequence may have ${STOP_BYTES} bytes.`;
     }
     if (name !== 'schema' || !value.trim()) return '';
     try {
         const schema = JSON.parse(value);
-        return schema && typeof schema === 'object' && !Array.isArray(schema) ? '' : 'A JSON schema is an object: { "type": … }.';
+        return schema && typeof schema === 'object' && !Array.isArray(schema) ? '' : t`A JSON schema is an object: { "type": … }.`;
     } catch (error) {
-        return `This is not JSON: ${error.message}.`;
+        return t`This is not JSON: ${error.message}.`;
     }
 }
 
@@ -293,7 +294,7 @@ export function titleOf(message) {
     // The first line that says something: not a fence, a rule or a mark of Markdown alone.
     const lines = message.text.split('\n').map((one) => one.replace(/^\s*(?:(?:`{3,}|~{3,}).*|[#>*+-]+(?=\s|$))/, '').replace(/\s+/g, ' ').trim());
     const line = lines.find((one) => /[\p{L}\p{N}]/u.test(one)) ?? message.text.trim().split('\n')[0].replace(/\s+/g, ' ');
-    if (!line) return message.attachments?.length ? message.attachments[0].name : 'New chat';
+    if (!line) return message.attachments?.length ? message.attachments[0].name : t`New chat`;
     return line.length > TITLE_LENGTH ? `${line.slice(0, TITLE_LENGTH - 1).trimEnd()}…` : line;
 }
 

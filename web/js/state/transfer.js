@@ -3,6 +3,7 @@
  * comes in is checked field by field: a file from elsewhere must not be able to break the page or
  * overwrite a chat.
  */
+import { t } from '../language.js';
 import { othersChats } from './import_others.js';
 import { newConversation, readOptions, readPlace } from './store.js';
 import { blobToDataUri, newId } from '../util.js';
@@ -41,10 +42,10 @@ export function fromJson(text) {
     try {
         file = JSON.parse(text);
     } catch {
-        throw new Error('This file is not JSON.');
+        throw new Error(t`This file is not JSON.`);
     }
     const chats = file?.format === FORMAT && Array.isArray(file.chats) ? file.chats : othersChats(file);
-    if (!chats) throw new Error('This file holds no exported chats of Parley, ChatGPT, Open WebUI or llama.cpp.');
+    if (!chats) throw new Error(t`This file holds no exported chats of Parley, ChatGPT, Open WebUI or llama.cpp.`);
     return chats.slice(0, MAX_CHATS).map(readChat).filter((chat) => chat.head);
 }
 

@@ -1,6 +1,7 @@
 /** <parley-app>: the page. Header, list of chats, transcript, composer, dialogs, and what joins
  * them. */
 import { LitElement, html, nothing, repeat } from '../../vendor/lit.js';
+import { formatPercent, plural, t } from '../language.js';
 import { readFiles } from '../state/attachments.js';
 import { modelName } from '../state/answers.js';
 import { Chat } from '../state/chat.js';
@@ -155,7 +156,7 @@ class ParleyApp extends LitElement {
             maxBytes: session?.limits?.max_upload_bytes,
             thinking: capabilities?.thinking ?? true,
             thinkingKnown: capabilities?.thinking !== undefined,
-            modalities: modalities?.map((name) => ({ text: 'text', image: 'images', video: 'videos' })[name] ?? name),
+            modalities: modalities?.map((name) => ({ text: t`text`, image: t`images`, video: t`videos` })[name] ?? name),
             maxImages: session?.limits?.max_images ?? DEFAULT_MAX_IMAGES,
             context: (listed?.upstream ? undefined : session?.limits?.n_ctx) ?? listed?.meta?.n_ctx ?? listed?.meta?.n_ctx_train,
             parameters: listed?.meta?.n_params,
@@ -198,18 +199,18 @@ class ParleyApp extends LitElement {
         if (state === 'open' && this.enteringKey) {
             this.enteringKey = false;
             /** @type {HTMLDialogElement} */ (document.getElementById('settings')).close();
-            this.#notify({ text: 'The server accepts this API key.' });
+            this.#notify({ text: t`The server accepts this API key.` });
         }
         const version = this.chat.connection.session?.server?.version;
         if (version && this.version && version !== this.version) {
-            this.#notify({ text: 'The server was updated.', action: 'Reload', undo: () => location.reload(), lastsMs: 60_000 });
+            this.#notify({ text: t`The server was updated.`, action: t`Reload`, undo: () => location.reload(), lastsMs: 60_000 });
         }
         this.version = version ?? this.version;
         clearInterval(this.countdown);
         if (state === 'retrying') this.countdown = setInterval(() => this.requestUpdate(), 1_000);
         if (this.wasAway && state === 'open') {
             this.wasAway = false;
-            /** @type {HTMLElement} */ (document.getElementById('live-status')).textContent = 'Connected again.';
+            /** @type {HTMLElement} */ (document.getElementById('live-status')).textContent = t`Connected again.`;
         } else if (connectionWords(this.chat.connection).tone === 'bad') this.wasAway = true;
         this.requestUpdate();
     }
@@ -219,10 +220,10 @@ class ParleyApp extends LitElement {
         const open = NARROW.matches ? this.drawer : this.settings.get('sidebar');
         const model = this.model;
         return html`
-            <a class="skip" href="#composer" @click=${this.#skip}>To the message field</a>
+            <a class="skip" href="#composer" @click=${this.#skip}>${t`To the message field`}</a>
             <div class="shell ${open ? 'with-sidebar' : ''}" @toggle-sidebar=${this.#toggleSidebar} @left-search=${() => this.#composer?.focusField()} @take-chat=${this.#takeChat}
                 @show-image=${this.#showImage} @show-preview=${this.#showPreview} @edit-prompts=${this.#editPrompts}>
-                <aside class="sidebar" ?inert=${!open} aria-label="Chats" @chosen=${() => (this.drawer = false)}>
+                <aside class="sidebar" ?inert=${!open} aria-label=${t`Chats`} @chosen=${() => (this.drawer = false)}>
                     <chat-sidebar .chat=${this.chat}></chat-sidebar>
                 </aside>
                 <div class="scrim" @click=${() => (this.drawer = false)}></div>
@@ -244,7 +245,7 @@ class ParleyApp extends LitElement {
                         ${this.pinned || !path.length
                             ? nothing
                             : html`<button type="button" class="jump" @click=${() => this.follower?.jump()}>
-                                  ${icon('toBottom')}Latest
+                                  ${icon('toBottom')}${t`Latest`}
                               </button>`}
                         ${this.#notice()}
                         ${this.#trouble()}
@@ -257,7 +258,7 @@ class ParleyApp extends LitElement {
                             .model=${model}
                         ></chat-composer>
                         <p class="small-print">
-                            <span class="doubt">${model.name} can be wrong. Check what matters.</span>
+                            <span class="doubt">${t`${model.name} can be wrong. Check what matters.`}</span>
                             ${this.#context(path, model)}
                         </p>
                     </footer>
@@ -265,7 +266,7 @@ class ParleyApp extends LitElement {
             </div>
             ${this.#quoteButton()}
             ${this.dragging
-                ? html`<div class="drop-overlay"><div>${icon('image')}<p>Drop ${model.video ? 'images and videos' : 'images'} anywhere</p></div></div>`
+                ? html`<div class="drop-overlay"><div>${icon('image')}<p>${model.video ? t`Drop images and videos anywhere` : t`Drop images anywhere`}</p></div></div>`
                 : nothing}
             ${settingsDialog(this.chat, this.defaults, this.part, {
                 onPart: (part) => (this.part = part),
@@ -282,12 +283,12 @@ class ParleyApp extends LitElement {
                 onPresets: () => this.#part(() => import('./prompts.js')),
             })}
             ${modelDialog(model, this.chat.connection)} ${keysDialog()} ${imageDialog(this.viewing)}
-            <dialog id="preview" class="viewer" aria-label="Preview" @click=${backdrop}>
+            <dialog id="preview" class="viewer" aria-label=${t`Preview`} @click=${backdrop}>
                 ${this.preview ? html`<code-preview .versions=${this.preview.versions} .at=${this.preview.at}></code-preview>` : nothing}
             </dialog>
-            <dialog id="prompts" class="wide" aria-label="Prompts" @click=${backdrop}>${head('Prompts')}<prompt-library></prompt-library></dialog>
-            <dialog id="status" class="wide" aria-label="Server status" @click=${backdrop}>
-                ${head('Server status')}
+            <dialog id="prompts" class="wide" aria-label=${t`Prompts`} @click=${backdrop}>${head(t`Prompts`)}<prompt-library></prompt-library></dialog>
+            <dialog id="status" class="wide" aria-label=${t`Server status`} @click=${backdrop}>
+                ${head(t`Server status`)}
                 <server-status .connection=${this.chat.connection}></server-status>
             </dialog>
         `;
@@ -296,8 +297,8 @@ class ParleyApp extends LitElement {
     #header(open, model) {
         const words = connectionWords(this.chat.connection);
         return html`<header class="top">
-            <button type="button" class="quiet icon-only ${open ? 'sidebar-is-open' : ''}" title="Chats (Ctrl B)"
-                aria-label="Show the list of chats" aria-expanded=${open} @click=${this.#toggleSidebar}>
+            <button type="button" class="quiet icon-only ${open ? 'sidebar-is-open' : ''}" title=${t`Chats (Ctrl B)`}
+                aria-label=${t`Show the list of chats`} aria-expanded=${open} @click=${this.#toggleSidebar}>
                 ${icon('menu')}
             </button>
             <h1>
@@ -305,32 +306,32 @@ class ParleyApp extends LitElement {
                     id: 'model-menu',
                     look: 'quiet model-button',
                     label: `${model.name}${words.tone === 'good' ? '' : `, ${words.label}`}`,
-                    title: 'Models',
+                    title: t`Models`,
                     face: html`<span class="dot ${words.tone}"></span>
                         <span class="model-name">${model.name}</span>
-                        ${model.upstreams.length ? html`<span class="model-server" title="Another server answers: ${model.upstreams.join(', ')}">${icon('leaves')}</span>` : nothing}
+                        ${model.upstreams.length ? html`<span class="model-server" title=${t`Another server answers: ${model.upstreams.join(', ')}`}>${icon('leaves')}</span>` : nothing}
                         <span class="model-state">${words.tone === 'good' ? '' : words.label}</span>
                         ${icon('down')}`,
                     onOpen: () => this.#part(() => import('./model-list.js')),
                     content: html`<div class="model-menu">
                         <model-list .chat=${this.chat} .connection=${this.chat.connection}></model-list>
                         <hr />
-                        <button type="button" class="quiet" @click=${() => openDialog('model')}>${icon('info')}About ${model.name}</button>
-                        <button type="button" class="quiet" @click=${this.#showStatus}>${icon('pulse')}Server status</button>
+                        <button type="button" class="quiet" @click=${() => openDialog('model')}>${icon('info')}${t`About ${model.name}`}</button>
+                        <button type="button" class="quiet" @click=${this.#showStatus}>${icon('pulse')}${t`Server status`}</button>
                     </div>`,
                 })}
             </h1>
             <span class="spacer"></span>
             ${this.chat.current.head
                 ? nothing
-                : html`<button type="button" class="quiet icon-only temporary" aria-label="Temporary chat" title="Temporary chat: it is not kept"
+                : html`<button type="button" class="quiet icon-only temporary" aria-label=${t`Temporary chat`} title=${t`Temporary chat: it is not kept`}
                       aria-pressed=${!!this.chat.current.temporary} @click=${() => this.chat.setTemporary(!this.chat.current.temporary)}>${icon('hidden')}</button>`}
-            <a class="button quiet icon-only ${open ? 'phone-only' : ''}" href="#/" aria-label="New chat" title="New chat (Ctrl Shift O)" @click=${() => this.chat.newChat()}>
+            <a class="button quiet icon-only ${open ? 'phone-only' : ''}" href="#/" aria-label=${t`New chat`} title=${t`New chat (Ctrl Shift O)`} @click=${() => this.chat.newChat()}>
                 ${icon('plus')}
             </a>
-            <button type="button" class="quiet icon-only wide-only" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (Ctrl /)"
+            <button type="button" class="quiet icon-only wide-only" aria-label=${t`Keyboard shortcuts`} title=${t`Keyboard shortcuts (Ctrl /)`}
                 @click=${() => openDialog('keys')}>${icon('keyboard')}</button>
-            <button type="button" class="quiet icon-only" aria-label="Settings" title="Settings"
+            <button type="button" class="quiet icon-only" aria-label=${t`Settings`} title=${t`Settings`}
                 @click=${() => this.#openSettings()}>${icon('sliders')}</button>
         </header>`;
     }
@@ -339,10 +340,10 @@ class ParleyApp extends LitElement {
         const children = childrenByParent(this.chat.current);
         const { busy } = this.chat;
         const from = Math.max(0, path.length - this.shown);
-        return html`<section role="log" aria-live="off" aria-label="Conversation" class="messages">
+        return html`<section role="log" aria-live="off" aria-label=${t`Conversation`} class="messages">
             ${from > 0
                 ? html`<button type="button" class="plain earlier" @click=${() => this.#showEarlier()}>
-                      Show ${Math.min(EARLIER, from)} earlier messages
+                      ${plural(Math.min(EARLIER, from), 'Show {0} earlier message', 'Show {0} earlier messages')}
                   </button>`
                 : nothing}
             ${repeat(
@@ -392,7 +393,7 @@ class ParleyApp extends LitElement {
             ${this.notice.action
                 ? html`<button type="button" class="quiet" @click=${this.#undo}>${this.notice.action}</button>`
                 : nothing}
-            <button type="button" class="quiet icon-only" aria-label="Close this message"
+            <button type="button" class="quiet icon-only" aria-label=${t`Close this message`}
                 @click=${() => (this.notice = null)}>${icon('close')}</button>
         </div>`;
     }
@@ -404,11 +405,11 @@ class ParleyApp extends LitElement {
         return html`<div class="trouble ${tone}">
             ${icon(tone === 'bad' ? 'warning' : 'info')}
             <span role="status">${detail}${this.#untilRetry()}</span>
-            ${value === undefined ? nothing : html`<progress max="1" .value=${value} aria-label="Loading"></progress>`}
+            ${value === undefined ? nothing : html`<progress max="1" .value=${value} aria-label=${t`Loading`}></progress>`}
             ${connection.state === 'unauthorised'
-                ? html`<button type="button" class="plain" @click=${() => this.#enterKey()}>Enter it</button>`
+                ? html`<button type="button" class="plain" @click=${() => this.#enterKey()}>${t`Enter it`}</button>`
                 : tone === 'bad'
-                  ? html`<button type="button" class="plain" @click=${() => connection.retryNow()}>Try now</button>`
+                  ? html`<button type="button" class="plain" @click=${() => connection.retryNow()}>${t`Try now`}</button>`
                   : nothing}
         </div>`;
     }
@@ -418,7 +419,7 @@ class ParleyApp extends LitElement {
         const { connection } = this.chat;
         const seconds = Math.ceil((connection.retryAt - performance.now()) / 1000);
         if (connection.state !== 'retrying' || seconds < 1 || !navigator.onLine) return nothing;
-        return html`<span aria-hidden="true"> Next try in ${seconds} s.</span>`;
+        return html`<span aria-hidden="true"> ${t`Next try in ${seconds} s.`}</span>`;
     }
 
     /** @param {string} [part] */
@@ -434,14 +435,14 @@ class ParleyApp extends LitElement {
         if (!own.length) return nothing;
         const words = own.join(' · ');
         return html`<div class="own-options">
-            <button type="button" class="quiet" title="Settings of this chat" @click=${() => this.#openSettings()}>${icon('sliders')}<span>${words}</span></button>
+            <button type="button" class="quiet" title=${t`Settings of this chat`} @click=${() => this.#openSettings()}>${icon('sliders')}<span>${words}</span></button>
         </div>`;
     }
 
     /** Said while it lasts. */
     #temporary() {
         if (!this.chat.current.temporary) return nothing;
-        return html`<p class="own-options is-temporary">${icon('hidden')}<span>Temporary chat: it is not kept, and gone when you leave it.</span></p>`;
+        return html`<p class="own-options is-temporary">${icon('hidden')}<span>${t`Temporary chat: it is not kept, and gone when you leave it.`}</span></p>`;
     }
 
     async #enterKey() {
@@ -456,10 +457,9 @@ class ParleyApp extends LitElement {
         if (!used || !model.context) return nothing;
         const part = Math.min(1, used / model.context);
         if (part < METER_FROM) return nothing;
-        const words = `${formatCount(used)} of ${formatCount(model.context)} tokens`;
-        return html`<span class="context ${part > NEARLY_FULL ? 'full' : ''}" title="${words} of the context are used">
-            Context <progress max="1" .value=${part} aria-hidden="true"></progress>
-            ${Math.round(part * 100)} %${part > NEARLY_FULL ? ', nearly full: a new chat has room' : ''}
+                return html`<span class="context ${part > NEARLY_FULL ? 'full' : ''}" title=${t`${formatCount(used)} of ${formatCount(model.context)} tokens of the context are used`}>
+            ${t`Context`} <progress max="1" .value=${part} aria-hidden="true"></progress>
+            ${part > NEARLY_FULL ? t`${formatPercent(part)}, nearly full: a new chat has room` : formatPercent(part)}
         </span>`;
     }
 
@@ -472,7 +472,7 @@ class ParleyApp extends LitElement {
         this.#newsCame();
         if (!this.settings.get('notify') || window.Notification?.permission !== 'granted') return;
         try {
-            const told = new Notification(message.status === 'failed' ? 'The answer could not be made' : 'The answer is there', { body: message.text.slice(0, 120), icon: 'icon.svg', tag: message.id });
+            const told = new Notification(message.status === 'failed' ? t`The answer could not be made` : t`The answer is there`, { body: message.text.slice(0, 120), icon: 'icon.svg', tag: message.id });
             told.onclick = () => (window.focus(), told.close());
         } catch {
             // Some phones only let service workers do so: the title has its mark.
@@ -518,7 +518,7 @@ class ParleyApp extends LitElement {
             return;
         }
         if (!(await this.chat.open(id))) {
-            this.#notify({ text: `This chat is not kept ${this.chat.history.remote ? 'on the server' : 'in this browser'}.` });
+            this.#notify({ text: this.chat.history.remote ? t`This chat is not kept on the server.` : t`This chat is not kept in this browser.` });
             history.replaceState(null, '', '#/');
         }
     }
@@ -539,7 +539,7 @@ class ParleyApp extends LitElement {
 
     /** Up in an empty field edits the last question. */
     #editLast() {
-        const questions = this.querySelectorAll('chat-message .question button[aria-label="Edit the question"]');
+        const questions = this.querySelectorAll('chat-message .question .edit');
         /** @type {HTMLElement|undefined} */ (questions[questions.length - 1])?.click();
     }
 
@@ -549,7 +549,7 @@ class ParleyApp extends LitElement {
         try {
             return await load();
         } catch {
-            this.#notify({ text: 'The server cannot be reached for this part of the page. Try again when it is back.' });
+            this.#notify({ text: t`The server cannot be reached for this part of the page. Try again when it is back.` });
             return null;
         }
     }
@@ -602,10 +602,10 @@ class ParleyApp extends LitElement {
             const fresh = transfer.notThere(chats, await this.chat.all());
             await this.chat.add(fresh);
             const there = chats.length - fresh.length;
-            const count = (n) => `${n} ${n === 1 ? 'chat' : 'chats'}`;
-            this.#notify({ text: `${count(fresh.length)} imported.${there ? ` ${count(there)} ${there === 1 ? 'was' : 'were'} here already.` : ''}` });
+            const known = there ? plural(there, '{0} chat was here already.', '{0} chats were here already.') : '';
+            this.#notify({ text: `${plural(fresh.length, '{0} chat imported.', '{0} chats imported.')} ${known}`.trim() });
         } catch (error) {
-            this.#notify({ text: `Nothing was imported. ${error.message}` });
+            this.#notify({ text: t`Nothing was imported. ${error.message}` });
         }
     }
 
@@ -724,7 +724,7 @@ class ParleyApp extends LitElement {
     #quoteButton() {
         if (!this.quote) return nothing;
         // The selection stays while the button is pressed.
-        return html`<button type="button" class="plain small quote" @pointerdown=${(event) => event.preventDefault()} @click=${this.#quote}>${icon('quote')}Quote</button>`;
+        return html`<button type="button" class="plain small quote" @pointerdown=${(event) => event.preventDefault()} @click=${this.#quote}>${icon('quote')}${t`Quote`}</button>`;
     }
 
     /** What is selected goes into the field, as a quotation. */

@@ -1,6 +1,7 @@
 /** <video-clip>: a video that was sent. It has one size from the start, and its controls stand under
  * the picture. */
 import { LitElement, html, nothing } from '../../vendor/lit.js';
+import { t } from '../language.js';
 import { icon } from './icons.js';
 import { urlOf } from '../state/attachments.js';
 import { clock } from '../state/times.js';
@@ -48,7 +49,7 @@ class VideoClip extends LitElement {
     render() {
         const { name, blob, seconds = 0 } = this.video;
         const { from, to = seconds * 1000, part } = this;
-        if (this.broken) return html`<div class="image missing">${icon('play')}<span>${name} cannot be played here</span></div>`;
+        if (this.broken) return html`<div class="image missing">${icon('play')}<span>${t`${name} cannot be played here`}</span></div>`;
         const label = part ? `${name}, ${part}` : name;
         return html`<figure class="clip">
             <video class="image" src="${urlOf(/** @type {Blob} */ (blob))}${part ? `#t=${from / 1000}${this.to ? `,${this.to / 1000}` : ''}` : ''}"
@@ -56,14 +57,14 @@ class VideoClip extends LitElement {
                 @timeupdate=${this.#moved} @seeked=${this.#moved} @play=${this.#moved} @pause=${this.#moved} @loadedmetadata=${this.#moved}
                 @click=${this.#toggle} @error=${() => (this.broken = true)}></video>
             <div class="clip-bar">
-                <button type="button" class="quiet icon-only small" aria-label="${this.playing ? 'Pause' : 'Play'} ${name}" @click=${this.#toggle}>
+                <button type="button" class="quiet icon-only small" aria-label=${this.playing ? t`Pause ${name}` : t`Play ${name}`} @click=${this.#toggle}>
                     ${icon(this.playing ? 'pause' : 'play')}
                 </button>
-                <input type="range" min=${from} max=${to || 1} step="any" .value=${String(this.at)} aria-label="Position in ${name}"
-                    aria-valuetext="${clock(this.at)} of ${clock(to)}" @input=${this.#seek} />
+                <input type="range" min=${from} max=${to || 1} step="any" .value=${String(this.at)} aria-label=${t`Position in ${name}`}
+                    aria-valuetext=${t`${clock(this.at)} of ${clock(to)}`} @input=${this.#seek} />
                 <span class="clip-time">${clock(Math.floor(this.at / 1000) * 1000)} / ${clock(to)}</span>
                 ${document.fullscreenEnabled
-                    ? html`<button type="button" class="quiet icon-only small" aria-label="Show ${name} in full screen" title="Full screen" @click=${this.#whole}>${icon('expand')}</button>`
+                    ? html`<button type="button" class="quiet icon-only small" aria-label=${t`Show ${name} in full screen`} title=${t`Full screen`} @click=${this.#whole}>${icon('expand')}</button>`
                     : nothing}
             </div>
             ${part ? html`<figcaption class="video-part">${part}</figcaption>` : nothing}

@@ -1,6 +1,7 @@
 /** <code-block>: a fence with its language, colours once it is closed, and buttons to copy and to
  * keep it. */
 import { LitElement, html, nothing } from '../../vendor/lit.js';
+import { t } from '../language.js';
 import { icon } from './icons.js';
 import { highlighted, loadHighlighter } from './highlight.js';
 import { copyText, download } from '../util.js';
@@ -45,20 +46,20 @@ class CodeBlock extends LitElement {
             <figcaption>
                 <span class="code-language">${this.language || 'text'}</span>
                 <button type="button" class="quiet small" @click=${() => (this.wrapped = !this.wrapped)}
-                    aria-pressed=${this.wrapped}>Wrap</button>
+                    aria-pressed=${this.wrapped}>${t`Wrap`}</button>
                 ${this.open
                     ? nothing
-                    : html`<button type="button" class="quiet small" aria-label="Save this code"
-                          title="Save as a file" @click=${this.#download}>
-                          ${icon('download')}<span class="wide-only">Save</span>
+                    : html`<button type="button" class="quiet small" aria-label=${t`Save this code`}
+                          title=${t`Save as a file`} @click=${this.#download}>
+                          ${icon('download')}<span class="wide-only">${t`Save`}</span>
                       </button>`}
                 ${!this.open && PREVIEWED.test(this.language)
                     ? html`<button type="button" class="quiet small as-it-looks" @click=${() => this.dispatchEvent(new CustomEvent('show-preview', { bubbles: true, detail: { code: this.code, language: this.language } }))}>
-                          ${icon('play')}<span>Preview</span>
+                          ${icon('play')}<span>${t`Preview`}</span>
                       </button>`
                     : nothing}
                 <button type="button" class="quiet small copy" @click=${this.#copy}>
-                    ${icon(this.copied === 'Copied' ? 'check' : 'copy')}<span>${this.copied || 'Copy'}</span>
+                    ${icon(this.copied === t`Copied` ? 'check' : 'copy')}<span>${this.copied || t`Copy`}</span>
                 </button>
             </figcaption>
             <pre tabindex="0" dir="ltr" class=${this.wrapped ? 'wrapped' : ''}><code>${colours ?? this.code}</code></pre>
@@ -73,7 +74,7 @@ class CodeBlock extends LitElement {
     }
 
     async #copy() {
-        this.copied = (await copyText(this.code)) ? 'Copied' : 'Not allowed';
+        this.copied = (await copyText(this.code)) ? t`Copied` : t`Not allowed`;
         setTimeout(() => (this.copied = ''), 2_000);
     }
 

@@ -1,6 +1,7 @@
 /** <chat-composer>: the text field with its images, the send button that becomes a stop button, and
  * the switches. */
 import { LitElement, html, nothing } from '../../vendor/lit.js';
+import { listed, plural, t } from '../language.js';
 import { accepted, documentOf, filesOf, readFiles, readPdf, urlOf } from '../state/attachments.js';
 import { icon } from './icons.js';
 import { canDictate, formatBytes, formatCount, formatDuration, isTouchDevice } from '../util.js';
@@ -35,7 +36,7 @@ class ChatComposer extends LitElement {
         this.settings = /** @type {any} */ (null);
         this.busy = false;
         /** @type {{name: string, vision: boolean, video: boolean, thinking: boolean, maxImages: number, maxBytes?: number, rates: any}} */
-        this.model = { name: 'Model', vision: true, video: false, thinking: true, maxImages: 16, rates: undefined };
+        this.model = { name: t`Model`, vision: true, video: false, thinking: true, maxImages: 16, rates: undefined };
         /** @type {Attachment[]} */
         this.attachments = [];
         /** Messages that wait for the running answer.
@@ -166,48 +167,48 @@ class ChatComposer extends LitElement {
 
     render() {
         const thinking = this.settings.get('thinking');
-        const adding = !this.model.vision ? 'Add text files' : this.model.video ? 'Add images, videos or text' : 'Add images or text';
+        const adding = !this.model.vision ? t`Add text files` : this.model.video ? t`Add images, videos or text` : t`Add images or text`;
         const nothingToSend = this.empty && !this.attachments.length;
         return html`<form class="composer" @submit=${this.#submit} @paste=${this.#paste}>
             ${this.refused.length
                 ? html`<div class="refused" role="alert">
                       ${icon('warning')}
                       <ul>${this.refused.map((text) => html`<li>${text}</li>`)}</ul>
-                      <button type="button" class="quiet icon-only" aria-label="Close this message"
+                      <button type="button" class="quiet icon-only" aria-label=${t`Close this message`}
                           @click=${() => (this.refused = [])}>${icon('close')}</button>
                   </div>`
                 : nothing}
             ${this.queue.length && !this.busy
-                ? html`<p class="queue-why">Not sent: the answer before ${this.queue.length === 1 ? 'it' : 'them'} did not end, or the page was closed.</p>`
+                ? html`<p class="queue-why">${this.queue.length === 1 ? t`Not sent: the answer before it did not end, or the page was closed.` : t`Not sent: the answer before them did not end, or the page was closed.`}</p>`
                 : nothing}
             ${this.queue.length
-                ? html`<ol class="queue" aria-label=${this.busy ? 'Sent after this answer' : 'Not sent yet'}>
+                ? html`<ol class="queue" aria-label=${this.busy ? t`Sent after this answer` : t`Not sent yet`}>
                       ${this.queue.map(
                           (entry) => html`<li>
                               <span>${entry.text || entry.attachments[0]?.name}</span>
                               ${this.busy
                                   ? nothing
-                                  : html`<button type="button" class="quiet small" @click=${() => this.chat.sendQueued(entry)}>Send</button>`}
-                              <button type="button" class="quiet small" @click=${() => this.#takeBack(entry)}>Edit</button>
-                              <button type="button" class="quiet icon-only small" aria-label="Do not send this"
+                                  : html`<button type="button" class="quiet small" @click=${() => this.chat.sendQueued(entry)}>${t`Send`}</button>`}
+                              <button type="button" class="quiet small" @click=${() => this.#takeBack(entry)}>${t`Edit`}</button>
+                              <button type="button" class="quiet icon-only small" aria-label=${t`Do not send this`}
                                   @click=${() => this.chat.unqueue(entry)}>${icon('close')}</button>
                           </li>`,
                       )}
                   </ol>`
                 : nothing}
             ${this.attachments.length || this.reading
-                ? html`<ul class="tray" aria-label="Files to send">
+                ? html`<ul class="tray" aria-label=${t`Files to send`}>
                       ${this.attachments.map((image) => this.#thumbnail(image))}
-                      ${this.reading ? html`<li class="thumb loading" aria-label="Opening a file"></li>` : nothing}
+                      ${this.reading ? html`<li class="thumb loading" aria-label=${t`Opening a file`}></li>` : nothing}
                   </ul>`
                 : nothing}
             ${this.model.vision
                 ? this.attachments.filter(documentOf).map(
                       (one) => html`<div class="document">
                           <span>${one.name}: ${one.note}</span>
-                          <input type="text" placeholder="1-3, 7" aria-label="Pages of ${one.name}" @keydown=${(event) => this.#pagesKey(event, one)} />
+                          <input type="text" placeholder="1-3, 7" aria-label=${t`Pages of ${one.name}`} @keydown=${(event) => this.#pagesKey(event, one)} />
                           <button type="button" class="quiet small" ?disabled=${this.reading > 0} @click=${(event) => this.#addPages(event, one)}>
-                              ${icon('image')}<span>Add pages as images</span>
+                              ${icon('image')}<span>${t`Add pages as images`}</span>
                           </button>
                       </div>`,
                   )
@@ -221,9 +222,9 @@ class ChatComposer extends LitElement {
             <textarea
                 rows="1"
                 dir="auto"
-                aria-label="Your message"
+                aria-label=${t`Your message`}
                 aria-autocomplete="list"
-                placeholder=${this.model.vision ? this.model.video ? 'Ask something, or add an image or a video' : 'Ask something, or add an image' : 'Ask something'}
+                placeholder=${this.model.vision ? this.model.video ? t`Ask something, or add an image or a video` : t`Ask something, or add an image` : t`Ask something`}
                 enterkeyhint=${isTouchDevice() ? 'enter' : 'send'}
                 @input=${this.#input}
                 @keydown=${this.#key}
@@ -242,31 +243,31 @@ class ChatComposer extends LitElement {
                     />
                 </label>
                 ${this.model.vision && isTouchDevice()
-                    ? html`<label class="button quiet icon-only" title="Take a photo">
+                    ? html`<label class="button quiet icon-only" title=${t`Take a photo`}>
                           ${icon('camera')}
-                          <input type="file" class="offscreen" accept="image/*" capture="environment" aria-label="Take a photo" @change=${this.#chosen} />
+                          <input type="file" class="offscreen" accept="image/*" capture="environment" aria-label=${t`Take a photo`} @change=${this.#chosen} />
                       </label>`
                     : nothing}
                 ${this.model.thinking
                     ? html`<button type="button" class="switch" aria-pressed=${thinking}
-                          title="Let the model think before it answers"
+                          title=${t`Let the model think before it answers`}
                           @click=${() => this.settings.set('thinking', !thinking)}>
-                          ${icon('thought')}Think
+                          ${icon('thought')}${t`Think`}
                       </button>`
                     : nothing}
                 ${canDictate()
-                    ? html`<button type="button" class="quiet icon-only" aria-label="Dictate" title="Dictate: the browser's own engine listens" aria-pressed=${!!this.dictating}
+                    ? html`<button type="button" class="quiet icon-only" aria-label=${t`Dictate`} title=${t`Dictate: the browser's own engine listens`} aria-pressed=${!!this.dictating}
                           @click=${this.#dictate}>${icon('mic')}</button>`
                     : nothing}
                 <span class="spacer"></span>
-                ${this.tokens ? html`<span class="tokens">${formatCount(this.tokens)} ${this.tokens === 1 ? 'token' : 'tokens'}</span>` : nothing}
+                ${this.tokens ? html`<span class="tokens">${plural(this.tokens, '{0} token', '{0} tokens')}</span>` : nothing}
                 ${this.busy
-                    ? html`<button type="button" class="send stop" aria-label="Stop the answer" title="Stop (Esc)"
+                    ? html`<button type="button" class="send stop" aria-label=${t`Stop the answer`} title=${t`Stop (Esc)`}
                           @click=${() => this.chat.stop()}>${icon('stop')}</button>`
                     : nothing}
                 ${this.busy && nothingToSend
                     ? nothing
-                    : html`<button type="submit" class="send" aria-label=${this.busy ? 'Send after this answer' : 'Send'} title=${this.busy ? 'Send after this answer' : 'Send (Enter)'}
+                    : html`<button type="submit" class="send" aria-label=${this.busy ? t`Send after this answer` : t`Send`} title=${this.busy ? t`Send after this answer` : t`Send (Enter)`}
                           ?disabled=${nothingToSend || this.reading > 0}>${icon('send')}</button>`}
             </div>
         </form>`;
@@ -275,12 +276,12 @@ class ChatComposer extends LitElement {
     /** Whether what is sent leaves the server that this page is from. */
     #leaving() {
         const { upstreams = [], routes } = this.model;
-        if (upstreams.length) return html`<p class="note leaves">${icon('leaves')}<span>Goes to ${upstreams.join(' and ')}, another server.</span></p>`;
+        if (upstreams.length) return html`<p class="note leaves">${icon('leaves')}<span>${t`Goes to ${listed(upstreams)}, another server.`}</span></p>`;
         if (!routes?.length) return nothing;
         const stays = this.settings.get('staysHere');
-        return html`<p class="note leaves">${icon('leaves')}<span title=${routes.join('\n')}>${stays ? 'Stays on this server.' : 'May go to another server, by its rules.'}</span>
-            <button type="button" class="switch" aria-pressed=${stays} title="Send nothing to other servers"
-                @click=${() => this.settings.set('staysHere', !stays)}>Keep here</button></p>`;
+        return html`<p class="note leaves">${icon('leaves')}<span title=${routes.join('\n')}>${stays ? t`Stays on this server.` : t`May go to another server, by its rules.`}</span>
+            <button type="button" class="switch" aria-pressed=${stays} title=${t`Send nothing to other servers`}
+                @click=${() => this.settings.set('staysHere', !stays)}>${t`Keep here`}</button></p>`;
     }
 
     /** @param {Attachment} image */
@@ -291,15 +292,15 @@ class ChatComposer extends LitElement {
         const title = `${image.name} · ${size}${image.note ? ` · ${image.note}` : ''}`;
         return html`<li class="thumb" title=${title}>
             ${image.kind === 'text'
-                ? html`<button type="button" class="open file-thumb" aria-label="Open ${image.name}" @click=${() => this.#show(image)}>${icon('file')}<span>${image.name}</span></button>`
+                ? html`<button type="button" class="open file-thumb" aria-label=${t`Open ${image.name}`} @click=${() => this.#show(image)}>${icon('file')}<span>${image.name}</span></button>`
                 : image.kind === 'video'
                 ? html`<video src=${urlOf(/** @type {Blob} */ (image.blob))} muted preload="metadata" aria-label=${image.name}></video>
-                      <span class="video">${image.seconds ? formatDuration(image.seconds * 1000) : 'video'}</span>`
-                : html`<button type="button" class="open" aria-label="Show ${image.name} large" @click=${() => this.#show(image)}><img src=${urlOf(/** @type {Blob} */ (image.blob))} alt=${image.name} /></button>`}
+                      <span class="video">${image.seconds ? formatDuration(image.seconds * 1000) : t`video`}</span>`
+                : html`<button type="button" class="open" aria-label=${t`Show ${image.name} large`} @click=${() => this.#show(image)}><img src=${urlOf(/** @type {Blob} */ (image.blob))} alt=${image.name} /></button>`}
             ${way && way.phase !== 'done'
-                ? html`<progress max=${way.total} .value=${way.done} aria-label="Sending ${image.name}"></progress>`
+                ? html`<progress max=${way.total} .value=${way.done} aria-label=${t`Sending ${image.name}`}></progress>`
                 : nothing}
-            <button type="button" aria-label="Remove ${image.name}" title="Remove"
+            <button type="button" aria-label=${t`Remove ${image.name}`} title=${t`Remove`}
                 @click=${() => this.#remove(image)}>${icon('close')}</button>
         </li>`;
     }
@@ -355,7 +356,7 @@ class ChatComposer extends LitElement {
     async #dictate() {
         if (this.dictating) return this.dictating();
         const voice = await import('./voice.js').catch(() => null);
-        if (!voice) return void (this.refused = ['The server cannot be reached for this part of the page. Try again when it is back.']);
+        if (!voice) return void (this.refused = [t`The server cannot be reached for this part of the page. Try again when it is back.`]);
         const { field } = this;
         let [start, end] = [field.selectionStart, field.selectionEnd];
         this.dictating = voice.dictate({

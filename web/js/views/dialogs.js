@@ -1,6 +1,7 @@
 /** The dialogs: what is known about the model, keyboard shortcuts, images and files large. All
  * native <dialog>. */
 import { html, nothing } from '../../vendor/lit.js';
+import { plural, t } from '../language.js';
 import { icon } from './icons.js';
 import { formatBytes, formatCount } from '../util.js';
 import { connectionWords } from '../words.js';
@@ -14,7 +15,7 @@ export function head(title) {
     return html`<header>
         <h2>${title}</h2>
         <form method="dialog">
-            <button class="quiet icon-only" aria-label="Close" title="Close (Esc)">${icon('close')}</button>
+            <button class="quiet icon-only" aria-label=${t`Close`} title=${t`Close (Esc)`}>${icon('close')}</button>
         </form>
     </header>`;
 }
@@ -30,17 +31,17 @@ export function modelDialog(model, connection) {
     const words = connectionWords(connection);
     const bits = model.parameters ? (8 * model.bytes) / model.parameters : 0;
     const rows = [
-        ['Model', model.name],
-        ['Context', model.context ? `${formatCount(model.context)} tokens` : ''],
-        ['Parameters', model.parameters ? formatCount(model.parameters) : ''],
-        ['Size', model.bytes ? `${formatBytes(model.bytes)}${bits ? `, ${Number(bits.toFixed(1))} bits a weight` : ''}` : ''],
-        ['Reads', model.modalities?.join(', ') ?? ''],
-        ['Thinks', model.thinkingKnown ? (model.thinking ? 'on request' : 'no') : ''],
-        ['Server', model.server],
-        ['Connection', `${words.label}${connection.state === 'open' ? ' by WebSocket' : ''}`],
+        [t`Model`, model.name],
+        [t`Context`, model.context ? plural(model.context, '{0} token', '{0} tokens') : ''],
+        [t`Parameters`, model.parameters ? formatCount(model.parameters) : ''],
+        [t`Size`, !model.bytes ? '' : bits ? t`${formatBytes(model.bytes)}, ${Number(bits.toFixed(1))} bits a weight` : formatBytes(model.bytes)],
+        [t`Reads`, model.modalities?.join(', ') ?? ''],
+        [t`Thinks`, model.thinkingKnown ? (model.thinking ? t`on request` : t`no`) : ''],
+        [t`Server`, model.server],
+        [t`Connection`, connection.state === 'open' ? t`${words.label} by WebSocket` : words.label],
     ].filter(([, value]) => value);
-    return html`<dialog id="model" aria-label="About the model" @click=${backdrop}>
-        ${head('About the model')}
+    return html`<dialog id="model" aria-label=${t`About the model`} @click=${backdrop}>
+        ${head(t`About the model`)}
         <div class="dialog-body">
             <dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
             ${words.detail ? html`<p class="note">${words.detail}</p>` : nothing}
@@ -49,24 +50,24 @@ export function modelDialog(model, connection) {
 }
 
 const KEYS = [
-    ['Enter', 'Send'],
-    ['Shift Enter', 'New line'],
-    ['Ctrl Enter', 'Send, whatever Enter does'],
-    ['Esc', 'Stop the answer, close a dialog'],
-    ['↑', 'Edit the last question (in an empty field)'],
-    ['/', 'Prompts that are used again (in an empty field)'],
-    ['Ctrl Shift O', 'New chat'],
-    ['Ctrl K', 'Search the chats'],
-    ['Ctrl B', 'Show or hide the list of chats'],
-    ['Ctrl Shift ⌫', 'Delete this chat'],
-    ['Ctrl Shift Q', 'Quote what is selected'],
-    ['Ctrl ,', 'Settings'],
-    ['Ctrl /', 'This list'],
+    ['Enter', t`Send`],
+    ['Shift Enter', t`New line`],
+    ['Ctrl Enter', t`Send, whatever Enter does`],
+    ['Esc', t`Stop the answer, close a dialog`],
+    ['↑', t`Edit the last question (in an empty field)`],
+    ['/', t`Prompts that are used again (in an empty field)`],
+    ['Ctrl Shift O', t`New chat`],
+    ['Ctrl K', t`Search the chats`],
+    ['Ctrl B', t`Show or hide the list of chats`],
+    ['Ctrl Shift ⌫', t`Delete this chat`],
+    ['Ctrl Shift Q', t`Quote what is selected`],
+    ['Ctrl ,', t`Settings`],
+    ['Ctrl /', t`This list`],
 ];
 
 export function keysDialog() {
-    return html`<dialog id="keys" aria-label="Keyboard shortcuts" @click=${backdrop}>
-        ${head('Keyboard shortcuts')}
+    return html`<dialog id="keys" aria-label=${t`Keyboard shortcuts`} @click=${backdrop}>
+        ${head(t`Keyboard shortcuts`)}
         <div class="dialog-body">
             <dl class="facts keys">
                 ${KEYS.map(
@@ -83,7 +84,7 @@ export function keysDialog() {
 /** Images and text files, large; viewer.js is fetched with the first.
  * @param {{items: import('../state/store.js').Attachment[], at: number}|null} viewing */
 export function imageDialog(viewing) {
-    return html`<dialog id="image" class="viewer" aria-label=${viewing?.items[viewing.at]?.name ?? 'Image'} @click=${backdrop}>
+    return html`<dialog id="image" class="viewer" aria-label=${viewing?.items[viewing.at]?.name ?? t`Image`} @click=${backdrop}>
         ${viewing ? html`<media-viewer .items=${viewing.items} .at=${viewing.at} .mark=${viewing.mark ?? null}></media-viewer>` : nothing}
     </dialog>`;
 }

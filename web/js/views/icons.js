@@ -49,9 +49,12 @@ const PATHS = {
     tool: svg`<path d="M14.5 6.500a4 4 0 0 1 5-1l-3 3 .5 2 2 .5 3-3a4.5 4.5 0 0 1-6 5.500L9 20.500A2 2 0 0 1 5.5 17L13 10a4 4 0 0 1 1.5-3.500Z" />`,
 };
 
+/** Those that point forward or back: turned where text runs from right to left. */
+const DIRECTED = new Set(['left', 'right', 'menu', 'quote', 'leaves']);
+
 /** @param {keyof typeof PATHS} name */
 export function icon(name) {
-    return html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">${PATHS[name]}</svg>`;
+    return html`<svg class=${DIRECTED.has(name) ? 'icon directed' : 'icon'} viewBox="0 0 24 24" aria-hidden="true" focusable="false">${PATHS[name]}</svg>`;
 }
 
 /** Two speech shapes that meet: the mark of Parley. */

@@ -2,6 +2,7 @@
  * What a screen reader hears. Three hidden regions that are always there: the state at most every
  * seven seconds, a finished answer once as plain text, and errors. Streaming text itself is silent.
  */
+import { t } from '../language.js';
 import { errorWords, progressWords } from '../words.js';
 
 const STATUS_MS = 7_000;
@@ -33,7 +34,7 @@ export class Announcer {
             setTimeout(() => {
                 const shown = parts().map((part) => /** @type {HTMLElement} */ (part).innerText.trim());
                 const text = shown.join('\n') || message.text;
-                this.answer.textContent = message.status === 'stopped' ? `Stopped. ${text}` : text;
+                this.answer.textContent = message.status === 'stopped' ? t`Stopped. ${text}` : text;
             }, 150);
         });
     }
@@ -45,6 +46,6 @@ export class Announcer {
         this.lastStatus = now;
         this.alert.textContent = '';
         if (progress && progress.kind !== 'started') this.status.textContent = progressWords(progress).text;
-        else this.status.textContent = message.text ? 'Answering…' : message.reasoning ? 'Thinking…' : 'Starting…';
+        else this.status.textContent = message.text ? t`Answering…` : message.reasoning ? t`Thinking…` : t`Starting…`;
     }
 }

@@ -8,6 +8,7 @@
  *     html`${blocks.map(block => renderBlock(block))}`
  */
 import { Marked } from '../../vendor/marked.js';
+import { t } from '../language.js';
 import { html, nothing } from '../../vendor/lit.js';
 import { icon } from './icons.js';
 import { markTimes } from '../state/times.js';
@@ -84,7 +85,7 @@ const details = {
             type: 'details',
             raw: src.slice(0, end) + rest,
             shown: /\sopen\b/i.test(open[0]),
-            summary: this.lexer.inlineTokens((summary?.[1] ?? 'Details').trim(), []),
+            summary: this.lexer.inlineTokens((summary?.[1] ?? t`Details`).trim(), []),
             tokens: this.lexer.blockTokens(inner.slice(summary?.[0].length ?? 0).replace(/^\s*\n/, ''), []),
         };
     },
@@ -228,8 +229,8 @@ export function renderBlock(token) {
                 <div>${token.tokens.map(renderBlock)}</div>
             </details>`;
         case 'footnote':
-            return html`<aside class="footnote" data-footnote=${token.label} tabindex="-1" aria-label="Footnote ${token.label}">
-                <button type="button" class="footnote-back" data-footnote-back=${token.label} aria-label="Back to the text">${token.label}</button>
+            return html`<aside class="footnote" data-footnote=${token.label} tabindex="-1" aria-label=${t`Footnote ${token.label}`}>
+                <button type="button" class="footnote-back" data-footnote-back=${token.label} aria-label=${t`Back to the text`}>${token.label}</button>
                 <div>${token.tokens.map(renderBlock)}</div>
             </aside>`;
         case 'blockquote':
@@ -281,7 +282,7 @@ function list(token) {
         );
         if (!item.task) return html`<li dir="auto">${content}</li>`;
         return html`<li class="task" dir="auto">
-            <span class="box" role="img" aria-label=${item.checked ? 'done' : 'not done'}
+            <span class="box" role="img" aria-label=${item.checked ? t`done` : t`not done`}
                 >${item.checked ? icon('check') : nothing}</span
             >
             <div>${content}</div>
@@ -305,7 +306,7 @@ function alert(token) {
 
 function table(token) {
     const cell = (content, i) => ({ content, align: token.align[i] ?? '' });
-    return html`<div class="scroll-x" tabindex="0" dir=${direction(token.raw)} role="region" aria-label="Table">
+    return html`<div class="scroll-x" tabindex="0" dir=${direction(token.raw)} role="region" aria-label=${t`Table`}>
         <table>
             <thead>
                 <tr>
@@ -400,7 +401,7 @@ function inlineToken(token, before) {
         case 'br':
             return BREAK.test(before?.raw) ? nothing : html`<br />`;
         case 'time':
-            return html`<button type="button" class="time" data-seconds=${token.seconds} title="Show the video at this time">${token.text}</button>`;
+            return html`<button type="button" class="time" data-seconds=${token.seconds} title=${t`Show the video at this time`}>${token.text}</button>`;
         case 'link':
             return link(token);
         case 'image':
@@ -408,7 +409,7 @@ function inlineToken(token, before) {
         case 'mathInline':
             return html`<math-view .tex=${token.tex} .display=${token.display}></math-view>`;
         case 'footnoteRef':
-            return html`<sup class="footnote-ref"><button type="button" data-footnote-ref=${token.label} aria-label="Footnote ${token.label}">${token.label}</button></sup>`;
+            return html`<sup class="footnote-ref"><button type="button" data-footnote-ref=${token.label} aria-label=${t`Footnote ${token.label}`}>${token.label}</button></sup>`;
         case 'html':
             return BREAK.test(token.raw) ? html`<br />` : token.raw;
         case 'escape':
@@ -439,12 +440,12 @@ function link(token) {
 
 function image(token) {
     const href = safeHref(token.href);
-    const words = token.text || 'image';
+    const words = token.text || t`image`;
     if (/^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/.test(token.href)) {
         return html`<img class="inline-image" src=${token.href} alt=${words} />`;
     }
     if (!href) return html`<span class="chip">${words}</span>`;
-    return html`<a class="chip" href=${href} target="_blank" rel="noopener noreferrer" title="Opens ${href}"
-        >Image not loaded: ${words} (${new URL(href).hostname})</a
+    return html`<a class="chip" href=${href} target="_blank" rel="noopener noreferrer" title=${t`Opens ${href}`}
+        >${t`Image not loaded: ${words}`} (${new URL(href).hostname})</a
     >`;
 }

@@ -1,7 +1,7 @@
 /** <chat-message>: one question or answer, with its images, thinking, progress, figures and
  * actions. */
 import { LitElement, guard, html, nothing, repeat } from '../../vendor/lit.js';
-import './clip.js';
+import { plural, t } from '../language.js';
 import { icon } from './icons.js';
 import { MarkdownState, renderBlock } from './markdown.js';
 import { menuButton } from './menu.js';
@@ -24,7 +24,7 @@ const FOLD_LETTERS = 1_200;
 
 /** @param {number} start @param {number|undefined} end in milliseconds */
 function partWords(start, end) {
-    return end ? `from ${clock(start)} to ${clock(end)}` : `from ${clock(start)}`;
+    return end ? t`from ${clock(start)} to ${clock(end)}` : t`from ${clock(start)}`;
 }
 
 /** @param {string} text */
@@ -105,7 +105,7 @@ class ChatMessage extends LitElement {
     #question() {
         const { id, text, attachments } = this.message;
         return html`<article class="question" aria-labelledby="who-${id}">
-            <h2 class="offscreen" id="who-${id}">You</h2>
+            <h2 class="offscreen" id="who-${id}">${t`You`}</h2>
             ${attachments?.length
                 ? html`<div class="images">${attachments.map((image) => this.#image(image))}</div>`
                 : nothing}
@@ -114,12 +114,12 @@ class ChatMessage extends LitElement {
                 ? nothing
                 : html`<div class="actions">
                       ${this.#branches()}
-                      ${text ? this.#copyButton('Copy the question') : nothing}
-                      <button type="button" class="quiet icon-only" @click=${() => this.#edit()}
-                          aria-label="Edit the question" title="Edit and ask again" ?disabled=${this.busy}>
+                      ${text ? this.#copyButton(t`Copy the question`) : nothing}
+                      <button type="button" class="quiet icon-only edit" @click=${() => this.#edit()}
+                          aria-label=${t`Edit the question`} title=${t`Edit and ask again`} ?disabled=${this.busy}>
                           ${icon('edit')}
                       </button>
-                      ${menuButton({ id: `more-${id}`, label: 'More about this question', face: icon('more'), content: this.#verbs() })}
+                      ${menuButton({ id: `more-${id}`, label: t`More about this question`, face: icon('more'), content: this.#verbs() })}
                   </div>`}
         </article>`;
     }
@@ -129,28 +129,29 @@ class ChatMessage extends LitElement {
         return html`<div class="bubble long ${this.unfolded ? '' : 'folded'}">
             <div dir="auto">${text}</div>
             <button type="button" class="quiet small" aria-expanded=${this.unfolded} @click=${() => (this.unfolded = !this.unfolded)}>
-                ${this.unfolded ? 'Show less' : 'Show all'}
+                ${this.unfolded ? t`Show less` : t`Show all`}
             </button>
         </div>`;
     }
 
     #image(image) {
         if (!image.blob || this.broken.has(image.id)) {
-            const why = image.blob ? 'cannot be shown: the file is damaged' : 'is no longer kept';
-            return html`<div class="image missing">${icon('image')}<span>${image.name} ${why}</span></div>`;
+            const why = image.blob ? t`${image.name} cannot be shown: the file is damaged` : t`${image.name} is no longer kept`;
+            return html`<div class="image missing">${icon('image')}<span>${why}</span></div>`;
         }
         if (image.kind === 'text') {
-            return html`<button type="button" class="image file" aria-label="Open ${image.name}" @click=${() => this.#tell('show-image', { image })}>
+            return html`<button type="button" class="image file" aria-label=${t`Open ${image.name}`} @click=${() => this.#tell('show-image', { image })}>
                 ${icon('file')}<span>${image.name}<small>${formatBytes(image.bytes)}</small></span>
             </button>`;
         }
         if (image.kind === 'video') {
+            import('./clip.js').catch(() => {}); // fetched with the first video
             // What was cut off was not sent, and is not shown.
             const { start_ms: start = 0, end_ms: end } = image.video ?? {};
             const part = start || end ? partWords(start, end) : '';
             return html`<video-clip .video=${image} .from=${start} .to=${end} .part=${part}></video-clip>`;
         }
-        return html`<button type="button" class="image" aria-label="Show ${image.name} large"
+        return html`<button type="button" class="image" aria-label=${t`Show ${image.name} large`}
             @click=${() => this.#tell('show-image', { image })}>
             <img src=${urlOf(image.blob)} alt=${image.name} width=${image.width} height=${image.height}
                 @error=${() => this.#cannotShow(image)} />
@@ -167,16 +168,16 @@ class ChatMessage extends LitElement {
         return html`<form class="editor" @submit=${this.#saveEdit} @keydown=${this.#editorKey}>
             ${asked && this.message.attachments?.length
                 ? html`<fieldset class="editor-files">
-                      <legend>Files to ask with</legend>
+                      <legend>${t`Files to ask with`}</legend>
                       ${this.message.attachments.map(
                           (one) => html`<label><input type="checkbox" name="file" value=${one.id} checked /> ${one.name}</label>`,
                       )}
                   </fieldset>`
                 : nothing}
-            <textarea name="text" rows="3" aria-label=${asked ? 'The question' : 'The answer'} .value=${this.message.text}></textarea>
+            <textarea name="text" rows="3" aria-label=${asked ? t`The question` : t`The answer`} .value=${this.message.text}></textarea>
             <div class="editor-buttons">
-                <button type="button" class="plain" @click=${() => this.#endEdit()}>Cancel</button>
-                <button type="submit" class="primary">${asked ? 'Ask again' : 'Keep'}</button>
+                <button type="button" class="plain" @click=${() => this.#endEdit()}>${t`Cancel`}</button>
+                <button type="submit" class="primary">${asked ? t`Ask again` : t`Keep`}</button>
             </div>
         </form>`;
     }
@@ -194,7 +195,7 @@ class ChatMessage extends LitElement {
         this.editing = false;
         await this.updateComplete;
         if (document.activeElement !== document.body) return;
-        /** @type {HTMLElement|null} */ (this.querySelector('.actions button[aria-label^="Edit"]'))?.focus();
+        /** @type {HTMLElement|null} */ (this.querySelector('.actions .edit'))?.focus();
     }
 
     /** @param {KeyboardEvent} event */
@@ -225,7 +226,7 @@ class ChatMessage extends LitElement {
         const m = this.message;
         const streaming = m.status === 'streaming';
         return html`<article class="answer" aria-labelledby="who-${m.id}" aria-busy=${streaming} @click=${this.#answerClicked}>
-            <h2 class="who" id="who-${m.id}">${m.model ?? 'Answer'}</h2>
+            <h2 class="who" id="who-${m.id}">${m.model ?? t`Answer`}</h2>
             ${m.reasoning ? this.#thinking(streaming) : nothing}
             ${this.editing
                 ? this.#editor()
@@ -238,10 +239,10 @@ class ChatMessage extends LitElement {
         const m = this.message;
         const now = streaming && !m.text;
         const label = now
-            ? 'Thinking…'
+            ? t`Thinking…`
             : m.reasoningMs !== undefined
-              ? `Thought for ${formatDuration(m.reasoningMs)}`
-              : 'Thoughts';
+              ? t`Thought for ${formatDuration(m.reasoningMs)}`
+              : t`Thoughts`;
         return html`<details class="thinking">
             <summary>${icon('thought')}<span>${label}</span>${icon('down')}</summary>
             <div class="prose thought" aria-live="off">
@@ -318,12 +319,11 @@ class ChatMessage extends LitElement {
             const rate = this.message.timings?.predicted_per_second;
             return html`<div class="working">
                 <span class="dots ${this.message.text ? 'steady' : ''}" aria-hidden="true"><i></i><i></i><i></i></span>
-                ${rate > 0 ? html`<span class="working-text">${formatRate(rate)} tokens/s</span>` : nothing}
+                ${rate > 0 ? html`<span class="working-text">${t`${formatRate(rate)} tokens/s`}</span>` : nothing}
             </div>`;
         }
         const sent = this.chat.current.messages[this.message.parent ?? '']?.attachments ?? [];
-        const kind = sent.some((one) => one.kind === 'video') ? 'video' : 'image';
-        const { text, value } = progressWords(progress, `the ${kind}${sent.length > 1 ? 's' : ''}`);
+        const { text, value } = progressWords(progress, sent.some((one) => one.kind === 'video') ? 'video' : 'image', sent.length > 1);
         return html`<div class="working">
             ${value === null
                 ? html`<span class="dots" aria-hidden="true"><i></i><i></i><i></i></span>`
@@ -335,32 +335,32 @@ class ChatMessage extends LitElement {
     #ending() {
         const m = this.message;
         return html`${m.status === 'failed' ? this.#failure() : nothing}
-            ${m.status === 'stopped' ? html`<p class="note">You stopped this answer.</p>` : nothing}
+            ${m.status === 'stopped' ? html`<p class="note">${t`You stopped this answer.`}</p>` : nothing}
             ${m.status === 'cut' ? html`<p class="note">${cutWords(m.reason)}</p>` : nothing}
             ${m.sources ? sourcesView(m.sources, (source) => this.#openSource(source)) : nothing}
             <div class="actions">
                 ${this.last && canContinue(m)
                     ? html`<button type="button" class="plain small continue" ?disabled=${this.busy}
-                          @click=${() => this.chat.continueAnswer(m.id)}>${icon('play')}Continue</button>`
+                          @click=${() => this.chat.continueAnswer(m.id)}>${icon('play')}${t`Continue`}</button>`
                     : nothing}
                 ${this.half
-                    ? html`<button type="button" class="plain small continue" ?disabled=${this.busy} @click=${() => this.chat.show(m)}>${icon('play')}Go on with this one</button>`
+                    ? html`<button type="button" class="plain small continue" ?disabled=${this.busy} @click=${() => this.chat.show(m)}>${icon('play')}${t`Go on with this one`}</button>`
                     : this.#branches()}
-                ${m.text ? this.#copyButton('Copy the answer') : nothing}
+                ${m.text ? this.#copyButton(t`Copy the answer`) : nothing}
                 ${m.status === 'failed' || this.half
                     ? nothing
-                    : html`<button type="button" class="quiet icon-only" aria-label="Answer again" title="Answer again"
+                    : html`<button type="button" class="quiet icon-only" aria-label=${t`Answer again`} title=${t`Answer again`}
                           ?disabled=${this.busy} @click=${() => this.chat.regenerate(m.id)}>
                           ${icon('again')}
                       </button>`}
                 ${m.text && !this.half
-                    ? html`<button type="button" class="quiet icon-only" aria-label="Edit the answer"
-                          title="Edit the answer" ?disabled=${this.busy} @click=${() => this.#edit()}>
+                    ? html`<button type="button" class="quiet icon-only edit" aria-label=${t`Edit the answer`}
+                          title=${t`Edit the answer`} ?disabled=${this.busy} @click=${() => this.#edit()}>
                           ${icon('edit')}
                       </button>`
                     : nothing}
                 ${this.#speed()}
-                ${m.timings?.server ? html`<span class="from" title=${m.timings.rule ?? 'Another server has answered'}>${icon('leaves')}${m.timings.server}</span>` : nothing}
+                ${m.timings?.server ? html`<span class="from" title=${m.timings.rule ?? t`Another server has answered`}>${icon('leaves')}${m.timings.server}</span>` : nothing}
             </div>`;
     }
 
@@ -380,18 +380,18 @@ class ChatMessage extends LitElement {
         return html`${speed ? html`<span class="speed" title=${speed.title}>${speed.text}</span>` : nothing}
             ${menuButton({
                 id: `more-${id}`,
-                label: 'More about this answer',
+                label: t`More about this answer`,
                 face: icon('more'),
                 onOpen: () => this.#openMenu(),
                 content: html`<dl class="figures" ?hidden=${!timings}>
-                    ${model ? html`<div><dt>Model</dt><dd>${model}</dd></div>` : nothing}
-                    ${speed ? html`<div><dt>Speed</dt><dd>${speed.text}</dd></div>` : nothing}
-                    ${tokens ? html`<div><dt>Length</dt><dd>${formatCount(tokens)} ${tokens === 1 ? 'token' : 'tokens'}</dd></div>` : nothing}
+                    ${model ? html`<div><dt>${t`Model`}</dt><dd>${model}</dd></div>` : nothing}
+                    ${speed ? html`<div><dt>${t`Speed`}</dt><dd>${speed.text}</dd></div>` : nothing}
+                    ${tokens ? html`<div><dt>${t`Length`}</dt><dd>${plural(tokens, '{0} token', '{0} tokens')}</dd></div>` : nothing}
                     ${rest.map(({ name, text, title }) => html`<div><dt>${name}</dt><dd>${text}${title ? html`<small>${title}</small>` : nothing}</dd></div>`)}
                 </dl>
                 ${this.asked ? html`<model-choice .chat=${this.chat} .message=${this.message} .busy=${this.busy}></model-choice>` : nothing}
                 ${this.half || besideOf(this.siblings, this.message)
-                    ? html`<button type="button" class="quiet" @click=${() => this.chat.apart(this.message)}>${icon('close')}<span>Side by side no more</span></button>`
+                    ? html`<button type="button" class="quiet" @click=${() => this.chat.apart(this.message)}>${icon('close')}<span>${t`Side by side no more`}</span></button>`
                     : nothing}
                 ${this.#verbs()}`,
             })}`;
@@ -408,22 +408,21 @@ class ChatMessage extends LitElement {
         if (this.quiet) return this.quiet();
         const voice = await import('./voice.js').catch(() => null);
         const answer = this.querySelector('article.answer');
-        if (!voice || !answer) return this.#tell('notice', { text: 'The server cannot be reached for this part of the page. Try again when it is back.' });
+        if (!voice || !answer) return this.#tell('notice', { text: t`The server cannot be reached for this part of the page. Try again when it is back.` });
         this.quiet = voice.read(voice.spokenOf(answer), () => (this.quiet = null));
     }
 
     /** What else can be done with a message. */
     #verbs() {
         const { id, role } = this.message;
-        const what = role === 'user' ? 'question' : 'answer';
         const several = this.siblings.length > 1;
         return html`${role === 'assistant' && this.message.text
                 ? html`<button type="button" class="quiet" ?disabled=${!canRead()} @click=${this.#readAloud}>
-                      ${icon(this.quiet ? 'stop' : 'speaker')}<span>${this.quiet ? 'Stop reading' : canRead() ? 'Read aloud' : 'This browser cannot read aloud'}</span></button>`
+                      ${icon(this.quiet ? 'stop' : 'speaker')}<span>${this.quiet ? t`Stop reading` : canRead() ? t`Read aloud` : t`This browser cannot read aloud`}</span></button>`
                 : nothing}
-            <button type="button" class="quiet" @click=${() => this.chat.branchInto(id)}>${icon('branch')}<span>New chat from here</span></button>
+            <button type="button" class="quiet" @click=${() => this.chat.branchInto(id)}>${icon('branch')}<span>${t`New chat from here`}</span></button>
             <button type="button" class="quiet" ?disabled=${this.busy} @click=${() => this.chat.erase(id)}>
-                ${icon('trash')}<span>${several ? 'Delete this version and what follows' : `Delete this ${what}`}</span>
+                ${icon('trash')}<span>${several ? t`Delete this version and what follows` : role === 'user' ? t`Delete this question` : t`Delete this answer`}</span>
             </button>`;
     }
 
@@ -438,11 +437,11 @@ class ChatMessage extends LitElement {
                 <p class="failure-buttons">
                     <button type="button" class="plain" ?disabled=${this.busy}
                         @click=${() => this.chat.regenerate(this.message.id)}>
-                        ${icon('again')}Try again
+                        ${icon('again')}${t`Try again`}
                     </button>
                     ${error.code === 'context_length_exceeded'
                         ? html`<button type="button" class="plain" @click=${() => this.chat.newChat()}>
-                              ${icon('plus')}New chat
+                              ${icon('plus')}${t`New chat`}
                           </button>`
                         : nothing}
                 </p>
@@ -456,26 +455,29 @@ class ChatMessage extends LitElement {
         const all = this.siblings;
         if (all.length < 2) return nothing;
         const at = all.findIndex((message) => message.id === this.message.id);
-        const what = this.message.role === 'user' ? 'question' : 'answer';
+        const [whole, earlier, which, later] =
+            this.message.role === 'user'
+                ? [t`Versions of this question`, t`Earlier question`, t`Question ${at + 1} of ${all.length}`, t`Later question`]
+                : [t`Versions of this answer`, t`Earlier answer`, t`Answer ${at + 1} of ${all.length}`, t`Later answer`];
         const go = (step) => this.chat.show(all[at + step]);
-        return html`<span class="branches" role="group" aria-label="Versions of this ${what}">
+        return html`<span class="branches" role="group" aria-label=${whole}>
             <button type="button" class="quiet icon-only" ?disabled=${at === 0} @click=${() => go(-1)}
-                aria-label="Earlier ${what}">${icon('left')}</button>
-            <span aria-label="${what} ${at + 1} of ${all.length}">${at + 1}/${all.length}</span>
+                aria-label=${earlier}>${icon('left')}</button>
+            <span aria-label=${which}>${at + 1}/${all.length}</span>
             <button type="button" class="quiet icon-only" ?disabled=${at === all.length - 1} @click=${() => go(1)}
-                aria-label="Later ${what}">${icon('right')}</button>
+                aria-label=${later}>${icon('right')}</button>
         </span>`;
     }
 
     #copyButton(label) {
         return html`<button type="button" class="quiet icon-only" aria-label=${this.copied || label}
-            title=${this.copied || 'Copy'} @click=${this.#copy}>
-            ${icon(this.copied === 'Copied' ? 'check' : 'copy')}
+            title=${this.copied || t`Copy`} @click=${this.#copy}>
+            ${icon(this.copied === t`Copied` ? 'check' : 'copy')}
         </button>`;
     }
 
     async #copy() {
-        this.copied = (await copyText(this.message.text)) ? 'Copied' : 'Copying is not allowed here';
+        this.copied = (await copyText(this.message.text)) ? t`Copied` : t`Copying is not allowed here`;
         setTimeout(() => (this.copied = ''), 2_000);
     }
 
@@ -487,7 +489,7 @@ customElements.define('chat-message', ChatMessage);
 
 /** @param {string} [reason] */
 function cutWords(reason) {
-    if (reason === 'max_output_tokens') return 'The answer reached its length limit. Settings can raise it.';
-    if (reason === 'context' || reason === 'context_length') return 'The context is full. Start a new chat to go on.';
-    return 'The answer ended early.';
+    if (reason === 'max_output_tokens') return t`The answer reached its length limit. Settings can raise it.`;
+    if (reason === 'context' || reason === 'context_length') return t`The context is full. Start a new chat to go on.`;
+    return t`The answer ended early.`;
 }

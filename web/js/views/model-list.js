@@ -4,6 +4,7 @@
  * is on its way shows in the page's own bar, too.
  */
 import { LitElement, html, nothing } from '../../vendor/lit.js';
+import { listed, plural, t } from '../language.js';
 import { icon } from './icons.js';
 import { formatBytes, formatCount } from '../util.js';
 
@@ -73,30 +74,30 @@ class ModelList extends LitElement {
             });
             if (!reply.ok) this.problem = (await reply.json()).error.message;
         } catch {
-            this.problem = 'The server does not answer.';
+            this.problem = t`The server does not answer.`;
         }
         this.wanted = '';
         this.#ask();
     }
 
     render() {
-        if (this.models.length < 2) return html`<p class="note">Other models: <code>parley --models-dir DIR</code>, where DIR holds checkpoints.</p>`;
+        if (this.models.length < 2) return html`<p class="note">${t`Other models, with checkpoints in DIR:`} <code>parley --models-dir DIR</code></p>`;
         const words = this.query.toLowerCase();
         const found = this.models.filter(({ id }) => id.toLowerCase().includes(words));
         const broken = found.filter(({ status }) => status?.value === 'failed');
         const usable = found.filter((one) => !broken.includes(one));
         const servers = [...new Set(usable.map(({ upstream }) => upstream).filter(Boolean))];
-        return html`<section aria-label="Models" data-stays>
+        return html`<section aria-label=${t`Models`} data-stays>
             ${this.models.length >= SEARCH_FROM
-                ? html`<input type="search" class="model-search" placeholder="Search models" aria-label="Search models" .value=${this.query}
+                ? html`<input type="search" class="model-search" placeholder=${t`Search models`} aria-label=${t`Search models`} .value=${this.query}
                       @input=${(event) => (this.query = event.target.value)} @keydown=${this.#searchKey} />`
                 : nothing}
             <ul class="models">${usable.map((one) => this.#row(one))}</ul>
-            ${servers.length ? html`<p class="note">${icon('leaves')}Models of ${servers.join(' and ')} are on another server: what you ask them leaves this one.</p>` : nothing}
-            ${found.length ? nothing : html`<p class="note">No model has this name.</p>`}
+            ${servers.length ? html`<p class="note">${icon('leaves')}${t`Models of ${listed(servers)} are on another server: what you ask them leaves this one.`}</p>` : nothing}
+            ${found.length ? nothing : html`<p class="note">${t`No model has this name.`}</p>`}
             ${broken.length
                 ? html`<details ?open=${!!words}>
-                      <summary>${broken.length === 1 ? 'One cannot' : `${broken.length} cannot`} be loaded</summary>
+                      <summary>${plural(broken.length, 'One cannot be loaded', '{0} cannot be loaded')}</summary>
                       <ul class="models">${broken.map((one) => this.#row(one))}</ul>
                   </details>`
                 : nothing}
@@ -120,15 +121,15 @@ class ModelList extends LitElement {
             ${isCurrent ? icon('check') : nothing}
             <span class="model-words"><strong>${one.id}</strong>${describe(one)}</span>
             ${isLoading
-                ? html`<progress max="1" .value=${server.progress ?? 0} aria-label="${one.id} is being loaded"></progress>`
+                ? html`<progress max="1" .value=${server.progress ?? 0} aria-label=${t`${one.id} is being loaded`}></progress>`
                 : isNext
-                  ? html`<span class="note">when answers end</span>`
+                  ? html`<span class="note">${t`when answers end`}</span>`
                   : isCurrent
-                    ? html`<span class="note">in use</span>`
+                    ? html`<span class="note">${t`in use`}</span>`
                     : one.upstream || one.status?.value === 'failed'
                       ? nothing
-                      : html`<button type="button" class="quiet small" ?disabled=${!!this.wanted} aria-label="Use ${one.id}"
-                            @click=${() => this.#load(one.id)}>Use</button>`}
+                      : html`<button type="button" class="quiet small" ?disabled=${!!this.wanted} aria-label=${t`Use ${one.id}`}
+                            @click=${() => this.#load(one.id)}>${t`Use`}</button>`}
             ${one.status?.value === 'failed' ? nothing : this.#choices(one.id)}
         </li>`;
     }
@@ -138,7 +139,7 @@ class ModelList extends LitElement {
         const { model, beside } = this.chat.current.options ?? {};
         const choice = (which, isOn, words, label) => html`<button type="button" class="switch small" aria-pressed=${isOn} aria-label=${label} @click=${() => this.#ofChat(which, id)}>${words}</button>`;
         return html`<span class="model-choices">
-            ${choice('model', model === id, 'In this chat', `${id} answers in this chat`)} ${choice('beside', beside === id, 'Beside', `${id} answers beside`)}
+            ${choice('model', model === id, t`In this chat`, t`${id} answers in this chat`)} ${choice('beside', beside === id, t`Beside`, t`${id} answers beside`)}
         </span>`;
     }
 }
@@ -175,7 +176,7 @@ class ModelChoice extends LitElement {
     render() {
         const usable = this.models.filter(({ id, status }) => status?.value !== 'failed' && id !== this.message.modelId);
         if (this.models.length < 2 || !usable.length) return nothing;
-        return html`<h3>Answer again beside this</h3>
+        return html`<h3>${t`Answer again beside this`}</h3>
             ${usable.map(({ id }) => html`<button type="button" class="quiet" ?disabled=${this.busy} @click=${() => this.chat.regenerate(this.message.id, id)}>${icon('again')}<span>${id}</span></button>`)}
             <hr />`;
     }
@@ -187,10 +188,10 @@ function describe(one) {
     if (one.status?.error) return html`<small>${one.status.error}</small>`;
     const context = one.meta?.n_ctx ?? one.meta?.n_ctx_train;
     const words = [
-        one.upstream ? `on ${one.upstream}` : '',
+        one.upstream ? t`on ${one.upstream}` : '',
         one.meta?.size ? formatBytes(one.meta.size) : '',
         one.architecture ? (one.architecture.input_modalities.includes('image') ? one.architecture.input_modalities.includes('video') ? 'images and video' : 'images' : 'text only') : '',
-        context ? `${formatCount(context)} tokens` : '',
+        context ? plural(context, '{0} token', '{0} tokens') : '',
     ].filter(Boolean);
     return words.length ? html`<small>${words.join(' · ')}</small>` : nothing;
 }

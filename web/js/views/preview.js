@@ -7,6 +7,7 @@
  * there.
  */
 import { LitElement, html, nothing } from '../../vendor/lit.js';
+import { t } from '../language.js';
 import { icon } from './icons.js';
 import { download } from '../util.js';
 
@@ -69,7 +70,7 @@ class CodePreview extends LitElement {
         const place = this.querySelector('.preview-frame');
         if (!place) return;
         const frame = document.createElement('iframe');
-        frame.title = 'Preview';
+        frame.title = t`Preview`;
         frame.sandbox.add('allow-scripts');
         frame.referrerPolicy = 'no-referrer';
         frame.allow = '';
@@ -93,17 +94,17 @@ class CodePreview extends LitElement {
         const button = (name, label, click, off = false) => html`<button type="button" class="quiet icon-only" aria-label=${label} title=${label}
             ?disabled=${off} @click=${click}>${icon(name)}</button>`;
         return html`<header class="viewer-bar">
-                <h2>Preview<small>Nothing in it reaches the network or this chat.</small></h2>
+                <h2>${t`Preview`}<small>${t`Nothing in it reaches the network or this chat.`}</small></h2>
                 ${this.versions.length > 1
-                    ? html`${button('left', 'Earlier version', () => (this.at -= 1), this.at === 0)}
-                          <span aria-label="Version ${this.at + 1} of ${this.versions.length}">${this.at + 1}/${this.versions.length}</span>
-                          ${button('right', 'Later version', () => (this.at += 1), this.at === this.versions.length - 1)}`
+                    ? html`${button('left', t`Earlier version`, () => (this.at -= 1), this.at === 0)}
+                          <span aria-label=${t`Version ${this.at + 1} of ${this.versions.length}`}>${this.at + 1}/${this.versions.length}</span>
+                          ${button('right', t`Later version`, () => (this.at += 1), this.at === this.versions.length - 1)}`
                     : nothing}
-                <button type="button" class="quiet small" aria-pressed=${this.source} @click=${() => (this.source = !this.source)}>Source</button>
-                ${button('again', 'Begin again', () => this.#show())}
-                ${document.fullscreenEnabled ? button('expand', 'Full screen', () => this.querySelector('.preview-frame')?.requestFullscreen().catch(() => {})) : nothing}
-                ${button('download', 'Save as a file', () => download(`preview.${/^svg$/i.test(version.language) ? 'svg' : 'html'}`, new Blob([version.code], { type: 'text/plain' })))}
-                <form method="dialog"><button class="quiet icon-only" aria-label="Close" title="Close (Esc)">${icon('close')}</button></form>
+                <button type="button" class="quiet small" aria-pressed=${this.source} @click=${() => (this.source = !this.source)}>${t`Source`}</button>
+                ${button('again', t`Begin again`, () => this.#show())}
+                ${document.fullscreenEnabled ? button('expand', t`Full screen`, () => this.querySelector('.preview-frame')?.requestFullscreen().catch(() => {})) : nothing}
+                ${button('download', t`Save as a file`, () => download(`preview.${/^svg$/i.test(version.language) ? 'svg' : 'html'}`, new Blob([version.code], { type: 'text/plain' })))}
+                <form method="dialog"><button class="quiet icon-only" aria-label=${t`Close`} title=${t`Close (Esc)`}>${icon('close')}</button></form>
             </header>
             <div class="preview ${this.source ? 'with-source' : ''}">
                 <div class="preview-frame"></div>

@@ -4,6 +4,7 @@
  * for.
  */
 import { LitElement, html, nothing, repeat } from '../../vendor/lit.js';
+import { t } from '../language.js';
 import { icon } from './icons.js';
 import { findPrompts, makePrompt, readPrompts, writePrompts } from '../state/prompts.js';
 
@@ -66,7 +67,7 @@ class PromptMenu extends LitElement {
     }
 
     render() {
-        return html`<ul id="prompt-list" role="listbox" aria-label="Prompts">
+        return html`<ul id="prompt-list" role="listbox" aria-label=${t`Prompts`}>
                 ${this.found.map(
                     (one, i) => html`<li id="prompt-${i}" role="option" aria-selected=${i === this.at} @pointerdown=${(event) => event.preventDefault()}
                         @click=${() => this.#choose(one)}>
@@ -75,8 +76,8 @@ class PromptMenu extends LitElement {
                 )}
             </ul>
             <p class="prompt-foot">
-                ${this.found.length ? nothing : html`<span role="status">No prompt has this name.</span>`}
-                <button type="button" class="quiet small" @click=${() => this.dispatchEvent(new CustomEvent('edit-prompts', { bubbles: true }))}>${icon('edit')}Edit prompts</button>
+                ${this.found.length ? nothing : html`<span role="status">${t`No prompt has this name.`}</span>`}
+                <button type="button" class="quiet small" @click=${() => this.dispatchEvent(new CustomEvent('edit-prompts', { bubbles: true }))}>${icon('edit')}${t`Edit prompts`}</button>
             </p>`;
     }
 }
@@ -109,10 +110,10 @@ class PromptPresets extends LitElement {
                 (one) => html`<button type="button" class="quiet" aria-pressed=${one.text === this.text} @click=${() => this.choose(one.text)}>
                     ${icon(one.text === this.text ? 'check' : 'thought')}<span>${one.name}</span></button>`,
             )}
-            ${presets.length ? nothing : html`<p class="note">There are none yet.</p>`}
+            ${presets.length ? nothing : html`<p class="note">${t`There are none yet.`}</p>`}
             <hr />
-            ${isNew ? html`<button type="button" class="quiet" @click=${this.#keep}>${icon('plus')}<span>Keep this one</span></button>` : nothing}
-            <button type="button" class="quiet" @click=${() => this.dispatchEvent(new CustomEvent('edit-prompts', { bubbles: true }))}>${icon('edit')}<span>Edit</span></button>`;
+            ${isNew ? html`<button type="button" class="quiet" @click=${this.#keep}>${icon('plus')}<span>${t`Keep this one`}</span></button>` : nothing}
+            <button type="button" class="quiet" @click=${() => this.dispatchEvent(new CustomEvent('edit-prompts', { bubbles: true }))}>${icon('edit')}<span>${t`Edit`}</span></button>`;
     }
 
     #keep() {
@@ -148,13 +149,13 @@ class PromptLibrary extends LitElement {
             <h3>${title}</h3>
             <p class="note">${hint}</p>
             <ul class="prompts">${repeat(all.filter((one) => !!one.system === system), ({ id }) => id, (one) => this.#row(one))}</ul>
-            <button type="button" class="plain add-prompt" data-new=${system ? 'system' : 'prompt'} @click=${() => this.#edit({ system })}>${icon('plus')}${system ? 'New system prompt' : 'New prompt'}</button>
+            <button type="button" class="plain add-prompt" data-new=${system ? 'system' : 'prompt'} @click=${() => this.#edit({ system })}>${icon('plus')}${system ? t`New system prompt` : t`New prompt`}</button>
             ${this.editing && !this.editing.id && !!this.editing.system === system ? this.#form() : nothing}
         </section>`;
         return html`<div class="dialog-body">
-            <p class="note" role="status">${this.problem}${this.gone ? html`“${this.gone.prompt.name}” deleted. <button type="button" class="plain small" @click=${this.#undo}>Undo</button>` : nothing}</p>
-            ${group(false, 'Prompts', 'Write / in the empty field to use one. What stands in {{two braces}} is filled in; Tab goes to the next.')}
-            ${group(true, 'System prompts', 'Chosen in the settings of a chat, or of new chats.')}
+            <p class="note" role="status">${this.problem}${this.gone ? html`${t`“${this.gone.prompt.name}” deleted.`} <button type="button" class="plain small" @click=${this.#undo}>${t`Undo`}</button>` : nothing}</p>
+            ${group(false, t`Prompts`, t`Write / in the empty field to use one. What stands in {{two braces}} is filled in; Tab goes to the next.`)}
+            ${group(true, t`System prompts`, t`Chosen in the settings of a chat, or of new chats.`)}
         </div>`;
     }
 
@@ -163,19 +164,19 @@ class PromptLibrary extends LitElement {
         if (this.editing?.id === one.id) return html`<li>${this.#form()}</li>`;
         return html`<li class="prompt">
             <span><strong>${one.name}</strong><small>${one.text}</small></span>
-            <button type="button" class="quiet icon-only" data-edit=${one.id} aria-label="Edit ${one.name}" title="Edit" @click=${() => this.#edit(one)}>${icon('edit')}</button>
-            <button type="button" class="quiet icon-only" aria-label="Delete ${one.name}" title="Delete" @click=${() => this.#remove(one)}>${icon('trash')}</button>
+            <button type="button" class="quiet icon-only" data-edit=${one.id} aria-label=${t`Edit ${one.name}`} title=${t`Edit`} @click=${() => this.#edit(one)}>${icon('edit')}</button>
+            <button type="button" class="quiet icon-only" aria-label=${t`Delete ${one.name}`} title=${t`Delete`} @click=${() => this.#remove(one)}>${icon('trash')}</button>
         </li>`;
     }
 
     #form() {
         const { name = '', text = '' } = this.editing ?? {};
         return html`<form class="prompt-form" @submit=${this.#keep} @keydown=${this.#formKey}>
-            <label class="field"><span>Name</span><input name="name" maxlength="80" required .value=${name} /></label>
-            <label class="field"><span>Text</span><textarea name="text" rows="4" dir="auto" required .value=${text}></textarea></label>
+            <label class="field"><span>${t`Name`}</span><input name="name" maxlength="80" required .value=${name} /></label>
+            <label class="field"><span>${t`Text`}</span><textarea name="text" rows="4" dir="auto" required .value=${text}></textarea></label>
             <div class="editor-buttons">
-                <button type="button" class="plain" @click=${() => this.#end()}>Cancel</button>
-                <button type="submit" class="primary">Keep</button>
+                <button type="button" class="plain" @click=${() => this.#end()}>${t`Cancel`}</button>
+                <button type="submit" class="primary">${t`Keep`}</button>
             </div>
         </form>`;
     }

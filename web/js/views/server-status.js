@@ -4,15 +4,17 @@
  * numbers beside them.
  */
 import { LitElement, html, nothing, svg } from '../../vendor/lit.js';
+import { formatPercent, plural, t } from '../language.js';
 import { formatBytes, formatCount, formatDuration, formatRate } from '../util.js';
 
 const EVERY_MS = 1_000;
 const KEPT = 180; // samples of a chart at most
 const SPAN = 45; // and as many as fill its width at least
 
+const STATES = { ready: t`ready`, loading: t`loading`, draining: t`draining` };
 const PHASES = {
-    prepare: 'being prepared', media_decode: 'opening files', queued: 'in the queue', vision_encode: 'looking',
-    prefill: 'reading', decode: 'answering',
+    prepare: t`being prepared`, media_decode: t`opening files`, queued: t`in the queue`, vision_encode: t`looking`,
+    prefill: t`reading`, decode: t`answering`,
 };
 
 /**
@@ -76,7 +78,7 @@ class ServerStatus extends LitElement {
             this.status = status;
             this.problem = '';
         } catch (error) {
-            this.problem = error.message === '401' ? 'The server shows this only to those who have its API key.' : 'The server does not answer.';
+            this.problem = error.message === '401' ? t`The server shows this only to those who have its API key.` : t`The server does not answer.`;
         } finally {
             this.asking = false;
         }
@@ -84,32 +86,32 @@ class ServerStatus extends LitElement {
 
     render() {
         const s = this.status;
-        if (!s) return html`<div class="dialog-body"><p class="note" role="status">${this.problem || 'Asking the server…'}</p></div>`;
+        if (!s) return html`<div class="dialog-body"><p class="note" role="status">${this.problem || t`Asking the server…`}</p></div>`;
         const { queue, totals, cache, mtp, memory } = s;
         const facts = [
-            ['State', `${s.state}, for ${formatDuration(s.uptime_s * 1000)}`],
-            ['Version', s.version],
-            ['Kernels', s.model?.compute],
-            ['Answered', `${formatCount(totals.requests)} ${totals.requests === 1 ? 'request' : 'requests'}, ${formatCount(totals.generated_tokens)} tokens written, ${formatCount(totals.prompt_tokens)} read`],
-            ['Speed on average', totals.predicted_per_second > 0 ? `${formatRate(totals.predicted_per_second)} tokens/s written, ${formatRate(totals.prompt_per_second)} read` : ''],
-            ['Images looked at', totals.vision_encodes ? formatCount(totals.vision_encodes) : ''],
-            ['Remembered prompts', cache.queries ? `${Math.round(cache.hit_rate * 100)} % found of ${formatCount(cache.queries)}, ${formatBytes(cache.bytes)}` : ''],
-            ['Prompts on disk', cache.disk ? `${formatCount(cache.disk.entries)}, ${formatBytes(cache.disk.bytes)} of ${formatBytes(cache.disk.limit)}, ${formatCount(cache.disk.hits)} read back` : ''],
-            ['Drafts kept', mtp.drafted ? `${Math.round(mtp.acceptance_rate * 100)} % of ${formatCount(mtp.drafted)}` : ''],
-            ['Weights', formatBytes(memory.weight_bytes)],
+            [t`State`, t`${STATES[s.state] ?? s.state}, for ${formatDuration(s.uptime_s * 1000)}`],
+            [t`Version`, s.version],
+            [t`Kernels`, s.model?.compute],
+            [t`Answered`, plural(totals.requests, '{0} request, {1} tokens written, {2} read', '{0} requests, {1} tokens written, {2} read', formatCount(totals.generated_tokens), formatCount(totals.prompt_tokens))],
+            [t`Speed on average`, totals.predicted_per_second > 0 ? t`${formatRate(totals.predicted_per_second)} tokens/s written, ${formatRate(totals.prompt_per_second)} read` : ''],
+            [t`Images looked at`, totals.vision_encodes ? formatCount(totals.vision_encodes) : ''],
+            [t`Remembered prompts`, cache.queries ? t`${formatPercent(cache.hit_rate)} found of ${formatCount(cache.queries)}, ${formatBytes(cache.bytes)}` : ''],
+            [t`Prompts on disk`, cache.disk ? t`${formatCount(cache.disk.entries)}, ${formatBytes(cache.disk.bytes)} of ${formatBytes(cache.disk.limit)}, ${formatCount(cache.disk.hits)} read back` : ''],
+            [t`Drafts kept`, mtp.drafted ? t`${formatPercent(mtp.acceptance_rate)} of ${formatCount(mtp.drafted)}` : ''],
+            [t`Weights`, formatBytes(memory.weight_bytes)],
         ].filter(([, value]) => value);
         const last = this.samples.at(-1);
         return html`<div class="dialog-body">
             ${this.problem ? html`<p class="note" role="status">${this.problem}</p>` : nothing}
             <div class="charts">
-                ${chart('Tokens a second', this.samples.map((one) => one.rate), formatRate(last?.rate ?? 0))}
-                ${chart('Requests', this.samples.map((one) => one.queue), `${queue.running} run, ${queue.waiting} wait`, queue.slots)}
-                ${chart('Memory', this.samples.map((one) => one.memory), formatBytes(memory.rss_bytes))}
+                ${chart(t`Tokens a second`, this.samples.map((one) => one.rate), formatRate(last?.rate ?? 0))}
+                ${chart(t`Requests`, this.samples.map((one) => one.queue), t`${queue.running} run, ${queue.waiting} wait`, queue.slots)}
+                ${chart(t`Memory`, this.samples.map((one) => one.memory), formatBytes(memory.rss_bytes))}
             </div>
-            <section aria-label="Your requests">
-                <h3>Your requests</h3>
+            <section aria-label=${t`Your requests`}>
+                <h3>${t`Your requests`}</h3>
                 ${s.running.length + s.waiting.length === 0
-                    ? html`<p class="note">Nothing runs or waits. ${queue.slots} can run side by side.</p>`
+                    ? html`<p class="note">${t`Nothing runs or waits. ${queue.slots} can run side by side.`}</p>`
                     : html`<ul class="jobs">${[...s.running, ...s.waiting].map((one) => this.#job(one))}</ul>`}
             </section>
             <dl class="facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
@@ -120,12 +122,12 @@ class ServerStatus extends LitElement {
         const reads = one.phase !== 'decode' && one.total > 0;
         return html`<li>
             <span class="job-words">
-                ${PHASES[one.phase] ?? one.phase}${one.route === 'media' ? ', with images' : ''} ·
-                ${reads ? `${formatCount(one.processed)} of ${formatCount(one.total)}` : `${formatCount(one.tokens)} tokens`}
-                ${one.tokens_per_second > 0 ? `· ${formatRate(one.tokens_per_second)} tokens/s` : ''} · ${formatDuration(one.elapsed_ms)}
+                ${one.route === 'media' ? t`${PHASES[one.phase] ?? one.phase}, with images` : (PHASES[one.phase] ?? one.phase)} ·
+                ${reads ? t`${formatCount(one.processed)} of ${formatCount(one.total)}` : plural(one.tokens, '{0} token', '{0} tokens')}
+                ${one.tokens_per_second > 0 ? `· ${t`${formatRate(one.tokens_per_second)} tokens/s`}` : ''} · ${formatDuration(one.elapsed_ms)}
             </span>
             <button type="button" class="quiet small" @click=${() => this.connection.fetch(`v1/requests/${one.id}/cancel`, { method: 'POST' })}>
-                Stop
+                ${t`Stop`}
             </button>
         </li>`;
     }

@@ -1,5 +1,6 @@
 /** The settings in three parts: what holds for the shown chat, for new chats, and for this browser. */
 import { html, live, nothing } from '../../vendor/lit.js';
+import { LANGUAGES, formatNumber, plural, t } from '../language.js';
 import { backdrop, head } from './dialogs.js';
 import { icon } from './icons.js';
 import { menuButton } from './menu.js';
@@ -8,32 +9,32 @@ import { OPTIONS, textProblem } from '../state/store.js';
 
 /** Options with a number: label, and the model's own value by its name in /props. */
 const NUMBERS = {
-    temperature: ['Temperature', 'temperature'],
-    maxTokens: ['Max tokens', 'max_tokens'],
-    topP: ['Top p', 'top_p'],
-    topK: ['Top k', 'top_k'],
-    minP: ['Min p', 'min_p'],
-    repeatPenalty: ['Repetition penalty', 'repetition_penalty'],
-    presencePenalty: ['Presence penalty', 'presence_penalty'],
-    frequencyPenalty: ['Frequency penalty', 'frequency_penalty'],
-    seed: ['Seed', ''],
+    temperature: [t`Temperature`, 'temperature'],
+    maxTokens: [t`Max tokens`, 'max_tokens'],
+    topP: [t`Top p`, 'top_p'],
+    topK: [t`Top k`, 'top_k'],
+    minP: [t`Min p`, 'min_p'],
+    repeatPenalty: [t`Repetition penalty`, 'repetition_penalty'],
+    presencePenalty: [t`Presence penalty`, 'presence_penalty'],
+    frequencyPenalty: [t`Frequency penalty`, 'frequency_penalty'],
+    seed: [t`Seed`, ''],
 };
-const TEXTS = { systemPrompt: 'System prompt', stop: 'Stop sequences', schema: 'JSON schema' };
-const MODELS = { model: 'Model', beside: 'Beside' };
+const TEXTS = { systemPrompt: t`System prompt`, stop: t`Stop sequences`, schema: t`JSON schema` };
+const MODELS = { model: t`Model`, beside: t`Beside` };
 const FIRST = ['temperature', 'maxTokens'];
 
 /** The model's own value, as the field shows it while it is empty. */
 function ownValue(defaults, name) {
     const value = defaults?.[name];
-    if (!name) return 'random';
+    if (!name) return t`random`;
     // A server without a limit of its own says so by a number without meaning.
-    return value === undefined || value < 0 || (name === 'max_tokens' && value > 1e9) ? "model's own" : `${Number(value.toFixed?.(4) ?? value)} (model)`;
+    return value === undefined || value < 0 || (name === 'max_tokens' && value > 1e9) ? t`model's own` : t`${formatNumber(Number(value.toFixed?.(4) ?? value), { maximumFractionDigits: 4, useGrouping: false })} (model)`;
 }
 
 const PARTS = [
-    ['chat', 'This chat'],
-    ['new', 'New chats'],
-    ['browser', 'This browser'],
+    ['chat', t`This chat`],
+    ['new', t`New chats`],
+    ['browser', t`This browser`],
 ];
 
 /** What a chat has of its own, in words: "System prompt", "Temperature 0.2". @param {any} options */
@@ -76,22 +77,22 @@ function optionFields(options, defaults, onChange, { onPrompts, onPresets }) {
         <small class="note bad" role="status"></small>
     </label>`;
     return html`<label class="field tall">
-            <span>System prompt</span>
-            <textarea rows="4" dir="auto" placeholder="What the model should know about its task"
+            <span>${t`System prompt`}</span>
+            <textarea rows="4" dir="auto" placeholder=${t`What the model should know about its task`}
                 .value=${options.systemPrompt ?? ''}
                 @change=${(event) => onChange('systemPrompt', event.target.value.trim())}></textarea>
         </label>
         <div class="row">
             ${menuButton({
-                id: 'presets', look: 'plain small', label: 'Presets', face: html`${icon('thought')}Presets${icon('down')}`, onOpen: onPresets,
+                id: 'presets', look: 'plain small', label: t`Presets`, face: html`${icon('thought')}${t`Presets`}${icon('down')}`, onOpen: onPresets,
                 content: html`<prompt-presets .text=${options.systemPrompt ?? ''} .choose=${(text) => onChange('systemPrompt', text)} @edit-prompts=${onPrompts}></prompt-presets>`,
             })}
         </div>
         <div class="fields">${FIRST.map(number)}</div>
         <details ?open=${[...rest, 'stop', 'schema'].some((name) => options[name] !== undefined)}>
-            <summary>More sampling</summary>
+            <summary>${t`More sampling`}</summary>
             <div class="fields">${rest.map(number)}</div>
-            ${text('stop', 'One a line: the answer ends before it')} ${text('schema', '{ "type": "object", … }: the answer is JSON of this form')}
+            ${text('stop', t`One a line: the answer ends before it`)} ${text('schema', t`{ "type": "object", … }: the answer is JSON of this form`)}
         </details>`;
 }
 
@@ -108,13 +109,13 @@ export function settingsDialog(chat, defaults, part, { onPart, onMarkdown, ...ac
             ${optionFields(options, defaults, (name, value) => chat.setOption(name, value), actions)}
             <div class="row">
                 <button type="button" class="plain" @click=${() => chat.keepOptions()} ?disabled=${JSON.stringify(ofNew) === JSON.stringify(options)}>
-                    New chats begin like this one
+                    ${t`New chats begin like this one`}
                 </button>
                 ${onMarkdown
-                    ? html`<button type="button" class="plain" @click=${onMarkdown}>${icon('file')}This one as Markdown</button>`
+                    ? html`<button type="button" class="plain" @click=${onMarkdown}>${icon('file')}${t`This one as Markdown`}</button>`
                     : nothing}
             </div>`,
-        new: () => html`<p class="note">What chats begin with that are made from now on; those that are there keep their own.</p>
+        new: () => html`<p class="note">${t`What chats begin with that are made from now on; those that are there keep their own.`}</p>
             ${optionFields(ofNew, defaults, (name, value) => chat.setNewOption(name, value), actions)}`,
         browser: () => browserPart(chat, actions),
     };
@@ -126,9 +127,9 @@ export function settingsDialog(chat, defaults, part, { onPart, onMarkdown, ...ac
         onPart(name);
         event.currentTarget.querySelector(`[data-part=${name}]`).focus();
     };
-    return html`<dialog id="settings" aria-label="Settings" @click=${backdrop}>
-        ${head('Settings')}
-        <div class="tabs" role="tablist" aria-label="Settings of" @keydown=${go}>
+    return html`<dialog id="settings" aria-label=${t`Settings`} @click=${backdrop}>
+        ${head(t`Settings`)}
+        <div class="tabs" role="tablist" aria-label=${t`Settings of`} @keydown=${go}>
             ${PARTS.map(
                 ([name, label]) => html`<button type="button" role="tab" id="tab-${name}" data-part=${name} aria-selected=${name === part}
                     aria-controls="settings-part" tabindex=${name === part ? 0 : -1} @click=${() => onPart(name)}>${label}</button>`,
@@ -140,15 +141,16 @@ export function settingsDialog(chat, defaults, part, { onPart, onMarkdown, ...ac
 
 /** What the browser has of voices. */
 function voiceWords() {
-    const dictates = canDictate() ? 'This browser takes dictation, with an engine of its own that may send your voice to its maker.' : 'This browser cannot take dictation.';
-    return `${dictates} ${canRead() ? 'It reads answers aloud.' : 'It cannot read answers aloud.'}`;
+    const dictates = canDictate() ? t`This browser takes dictation, with an engine of its own that may send your voice to its maker.` : t`This browser cannot take dictation.`;
+    return `${dictates} ${canRead() ? t`It reads answers aloud.` : t`It cannot read answers aloud.`}`;
 }
 
 /** How much is kept. @param {import('../state/chat.js').Chat} chat */
 function storageWords({ list, stored, history }) {
-    const chats = `${list.length} ${list.length === 1 ? 'chat' : 'chats'}`;
+    const chats = plural(list.length, '{0} chat.', '{0} chats.');
     if (!stored) return chats;
-    return `${chats}. ${history.remote ? 'The server keeps' : 'This page keeps'} ${formatBytes(stored.used)}${stored.most ? ` of at most ${formatBytes(stored.most)}` : ''}${history.remote ? '' : ' in this browser'}.`;
+    const used = stored.most ? t`${formatBytes(stored.used)} of at most ${formatBytes(stored.most)}` : formatBytes(stored.used);
+    return `${chats} ${history.remote ? t`The server keeps ${used}.` : t`This page keeps ${used} in this browser.`}`;
 }
 
 /** @param {import('../state/chat.js').Chat} chat @param {any} actions */
@@ -168,64 +170,71 @@ function browserPart(chat, { onKey, onExport, onImport, onIntroduction, onPrompt
         </div>
     </fieldset>`;
     return html`
-        ${choice('theme', 'Theme', [
-            ['system', 'System', 'screen'],
-            ['light', 'Light', 'sun'],
-            ['dark', 'Dark', 'moon'],
+        ${choice('theme', t`Theme`, [
+            ['system', t`System`, 'screen'],
+            ['light', t`Light`, 'sun'],
+            ['dark', t`Dark`, 'moon'],
         ])}
-        ${choice('textSize', 'Text size', [
-            ['small', 'Small'],
-            ['normal', 'Normal'],
-            ['large', 'Large'],
-            ['larger', 'Larger'],
+        <label class="field">
+            <span>${t`Language`}</span>
+            <select id="language" @change=${(event) => (settings.set('language', event.target.value), location.reload())}>
+                <option value="" ?selected=${!settings.get('language')}>${t`As the browser`}</option>
+                ${Object.entries(LANGUAGES).map(([code, name]) => html`<option value=${code} lang=${code} ?selected=${settings.get('language') === code}>${name}</option>`)}
+            </select>
+        </label>
+        ${choice('textSize', t`Text size`, [
+            ['small', t`Small`],
+            ['normal', t`Normal`],
+            ['large', t`Large`],
+            ['larger', t`Larger`],
         ])}
-        ${choice('enterSends', 'Enter key', [
-            [true, 'Sends'],
-            [false, 'New line'],
+        ${choice('enterSends', t`Enter key`, [
+            [true, t`Sends`],
+            [false, t`New line`],
         ])}
-        ${choice('follow', 'While an answer is written', [
-            [true, 'Scroll along'],
-            [false, 'Stay'],
+        ${choice('follow', t`While an answer is written`, [
+            [true, t`Scroll along`],
+            [false, t`Stay`],
         ])}
         ${window.Notification && isSecureContext
-            ? choice('notify', 'When an answer ends in the background', [
-                  [false, 'Mark the title'],
-                  [true, 'Notify me too'],
+            ? choice('notify', t`When an answer ends in the background`, [
+                  [false, t`Mark the title`],
+                  [true, t`Notify me too`],
               ], (value) => value && Notification.requestPermission())
             : nothing}
-        ${choice('imageSize', 'Images are sent with at most', [
+        ${choice('imageSize', t`Images are sent with at most`, [
             [1 << 18, '¼ MP'],
             [1 << 20, '1 MP'],
             [1 << 22, '4 MP'],
             [1 << 24, '16 MP'],
         ])}
-        ${choice('videoRate', 'Frames a second of videos', [
-            [0, 'Auto'],
+        ${choice('videoRate', t`Frames a second of videos`, [
+            [0, t`Auto`],
             [1, '1'],
             [2, '2'],
             [4, '4'],
         ])}
         <fieldset>
-            <legend>Chats</legend>
+            <legend>${t`Chats`}</legend>
             <div class="row">
-                <button type="button" class="plain" @click=${onExport}>${icon('download')}Export all</button>
+                <button type="button" class="plain" @click=${onExport}>${icon('download')}${t`Export all`}</button>
                 <label class="button plain">
-                    Import
+                    ${t`Import`}
                     <input type="file" class="offscreen" accept=".json,application/json" @change=${onImport} />
                 </label>
-                <button type="button" class="plain" @click=${onPrompts}>Prompts</button>
-                <button type="button" class="plain" @click=${onIntroduction}>Show the introduction</button>
-                <button type="button" class="plain" ?disabled=${!chat.list.length} @click=${onRemoveAll}>${icon('trash')}Delete all</button>
+                <button type="button" class="plain" @click=${onPrompts}>${t`Prompts`}</button>
+                <button type="button" class="plain" @click=${onIntroduction}>${t`Show the introduction`}</button>
+                <button type="button" class="plain" ?disabled=${!chat.list.length} @click=${onRemoveAll}>${icon('trash')}${t`Delete all`}</button>
                 <p class="note" id="storage">${storageWords(chat)}</p>
             </div>
         </fieldset>
         <p class="note" id="voice">${voiceWords()}</p>
         <label class="field">
-            <span>API key</span>
-            <input type="password" id="api-key" autocomplete="off" placeholder="only if the server asks for one"
+            <span>${t`API key`}</span>
+            <input type="password" id="api-key" autocomplete="off" placeholder=${t`only if the server asks for one`}
                 aria-describedby="api-key-state" aria-invalid=${refused ? 'true' : nothing}
                 .value=${settings.get('apiKey')} @change=${(event) => onKey(event.target.value.trim())} />
         </label>
-        <p id="api-key-state" class="note ${refused ? 'bad' : ''}" role="status">${refused ? 'The server does not accept this API key.' : nothing}</p>
+        <p id="api-key-state" class="note ${refused ? 'bad' : ''}" role="status">${refused ? t`The server does not accept this API key.` : nothing}</p>
     `;
 }

@@ -1,5 +1,6 @@
 /** <chat-sidebar>: the stored chats, with search, rename and delete. */
 import { LitElement, html, nothing, repeat } from '../../vendor/lit.js';
+import { locale, plural, t } from '../language.js';
 import { icon, logo } from './icons.js';
 import { menuButton } from './menu.js';
 
@@ -54,20 +55,20 @@ class ChatSidebar extends LitElement {
         this.words = words;
         return html`<div class="sidebar-head">
                 <a class="brand" href="#/" @click=${this.#new}>${logo()}<span>Parley</span></a>
-                <button type="button" class="quiet icon-only" aria-label="Hide the list of chats" title="Hide (Ctrl B)"
+                <button type="button" class="quiet icon-only" aria-label=${t`Hide the list of chats`} title=${t`Hide (Ctrl B)`}
                     @click=${() => this.#tell('toggle-sidebar')}>${icon('menu')}</button>
             </div>
-            <a class="button new-chat" href="#/" @click=${this.#new}>${icon('plus')}New chat</a>
+            <a class="button new-chat" href="#/" @click=${this.#new}>${icon('plus')}${t`New chat`}</a>
             ${this.chat.list.length
                 ? html`<label class="search">
                       ${icon('search')}
-                      <input type="search" placeholder="Search chats" aria-label="Search chats" .value=${this.query}
+                      <input type="search" placeholder=${t`Search chats`} aria-label=${t`Search chats`} .value=${this.query}
                           @input=${(event) => this.#search(event.target.value)} @keydown=${this.#searchKey} />
                   </label>`
                 : nothing}
             ${history.waiting?.size ? html`<p class="list-note" role="status">${waitingWords(history)}</p>` : nothing}
             ${history.movable ? this.#offer(history) : nothing}
-            <nav aria-label="Chats" class="chat-list">
+            <nav aria-label=${t`Chats`} class="chat-list">
                 ${groups(found.filter(({ place }) => !place?.archived)).map(
                     ([name, entries, isFolder]) =>
                         html`${isFolder ? this.#folder(name) : html`<h3>${name}</h3>`}
@@ -77,11 +78,11 @@ class ChatSidebar extends LitElement {
                 ${this.chat.list.length === 0
                     ? html`<p class="list-note">
                           ${history.available
-                              ? `Your chats will be listed here. They ${history.remote ? 'are kept on the server' : 'stay in this browser'}.`
-                              : 'This browser keeps no chats for this page.'}
+                              ? history.remote ? t`Your chats will be listed here. They are kept on the server.` : t`Your chats will be listed here. They stay in this browser.`
+                              : t`This browser keeps no chats for this page.`}
                       </p>`
                     : found.length === 0
-                      ? html`<p class="list-note">No chat has these words.</p>`
+                      ? html`<p class="list-note">${t`No chat has these words.`}</p>`
                       : nothing}
             </nav>
             ${this.chosen ? this.#bulk(this.chosen) : nothing}`;
@@ -91,7 +92,7 @@ class ChatSidebar extends LitElement {
     #folder(name) {
         if (this.renaming === `folder ${name}`) {
             return html`<form class="renaming" @submit=${(event) => this.#nameFolder(event, name)}>
-                <input type="text" maxlength="80" aria-label="New name of the folder" .value=${name} @blur=${(event) => this.#nameFolder(event, name)}
+                <input type="text" maxlength="80" aria-label=${t`New name of the folder`} .value=${name} @blur=${(event) => this.#nameFolder(event, name)}
                     @keydown=${(event) => event.key === 'Escape' && (event.stopPropagation(), this.#endFolder(name))} />
             </form>`;
         }
@@ -99,12 +100,12 @@ class ChatSidebar extends LitElement {
             <h3>${icon('folder')}${name}</h3>
             ${menuButton({
                 id: `folder-${encodeURIComponent(name)}`,
-                label: `More about the folder ${name}`,
-                title: 'More',
+                label: t`More about the folder ${name}`,
+                title: t`More`,
                 look: 'quiet icon-only small',
                 face: icon('more'),
-                content: html`<button type="button" class="quiet" @click=${() => this.#rename({ id: `folder ${name}` })}>${icon('edit')}<span>Rename the folder</span></button>
-                    <button type="button" class="quiet" @click=${() => this.chat.renameFolder(name, '')}>${icon('close')}<span>Take its chats out</span></button>`,
+                content: html`<button type="button" class="quiet" @click=${() => this.#rename({ id: `folder ${name}` })}>${icon('edit')}<span>${t`Rename the folder`}</span></button>
+                    <button type="button" class="quiet" @click=${() => this.chat.renameFolder(name, '')}>${icon('close')}<span>${t`Take its chats out`}</span></button>`,
             })}
         </div>`;
     }
@@ -132,7 +133,7 @@ class ChatSidebar extends LitElement {
     #archive(entries) {
         if (!entries.length) return nothing;
         return html`<details class="archive" .open=${this.archived || this.query !== ''} @toggle=${(event) => (this.archived = event.target.open)}>
-            <summary>Archived (${entries.length})</summary>
+            <summary>${t`Archived (${entries.length})`}</summary>
             <ul>${repeat(entries, (entry) => entry.id, (entry) => this.#entry(entry))}</ul>
         </details>`;
     }
@@ -144,15 +145,15 @@ class ChatSidebar extends LitElement {
             this.chosen = null;
             for (const id of chosen) await this.chat.setPlace(id, change);
         };
-        return html`<div class="bulk" role="group" aria-label="Chosen chats">
-            <span>${chosen.size} chosen</span>
-            <button type="button" class="quiet small" @click=${() => (this.chosen = new Set(chosen.size < all.length ? all : []))}>${chosen.size < all.length ? 'All' : 'None'}</button>
-            <button type="button" class="quiet icon-only small" aria-label="Archive the chosen chats" title="Archive" ?disabled=${!chosen.size}
+        return html`<div class="bulk" role="group" aria-label=${t`Chosen chats`}>
+            <span>${plural(chosen.size, '{0} chosen', '{0} chosen')}</span>
+            <button type="button" class="quiet small" @click=${() => (this.chosen = new Set(chosen.size < all.length ? all : []))}>${chosen.size < all.length ? t`All` : t`None`}</button>
+            <button type="button" class="quiet icon-only small" aria-label=${t`Archive the chosen chats`} title=${t`Archive`} ?disabled=${!chosen.size}
                 @click=${() => each({ archived: true })}>${icon('archive')}</button>
-            ${menuButton({ id: 'bulk-folder', look: 'quiet icon-only small', label: 'Move the chosen chats', face: icon('folder'), content: this.#folders({}, (folder) => each({ folder })) })}
-            <button type="button" class="quiet icon-only small" aria-label="Delete the chosen chats" title="Delete" ?disabled=${!chosen.size}
+            ${menuButton({ id: 'bulk-folder', look: 'quiet icon-only small', label: t`Move the chosen chats`, face: icon('folder'), content: this.#folders({}, (folder) => each({ folder })) })}
+            <button type="button" class="quiet icon-only small" aria-label=${t`Delete the chosen chats`} title=${t`Delete`} ?disabled=${!chosen.size}
                 @click=${() => this.#removeChosen(chosen)}>${icon('trash')}</button>
-            <button type="button" class="quiet small" @click=${() => (this.chosen = null)}>Done</button>
+            <button type="button" class="quiet small" @click=${() => (this.chosen = null)}>${t`Done`}</button>
         </div>`;
     }
 
@@ -163,7 +164,7 @@ class ChatSidebar extends LitElement {
 
     /** The folders there are, and a new one. @param {any} place @param {(folder: string) => void} move */
     #folders(place, move) {
-        const names = [...new Set(this.chat.list.map((entry) => entry.place?.folder).filter(Boolean))].sort((a, b) => a.localeCompare(b));
+        const names = [...new Set(this.chat.list.map((entry) => entry.place?.folder).filter(Boolean))].sort((a, b) => a.localeCompare(b, locale));
         const make = (event) => {
             event.preventDefault();
             const input = event.target.querySelector('input');
@@ -173,10 +174,10 @@ class ChatSidebar extends LitElement {
             event.target.closest('[popover]').hidePopover();
             move(name);
         };
-        return html`<h3>Folder</h3>
+        return html`<h3>${t`Folder`}</h3>
             ${names.map((name) => html`<button type="button" class="quiet" aria-pressed=${place.folder === name} @click=${() => move(place.folder === name ? '' : name)}>
                 ${icon(place.folder === name ? 'check' : 'folder')}<span>${name}</span></button>`)}
-            <form class="new-folder" @submit=${make}><input type="text" maxlength="80" placeholder="New folder" aria-label="New folder" /></form>`;
+            <form class="new-folder" @submit=${make}><input type="text" maxlength="80" placeholder=${t`New folder`} aria-label=${t`New folder`} /></form>`;
     }
 
     /** @param {any} entry */
@@ -185,28 +186,27 @@ class ChatSidebar extends LitElement {
         const set = (change) => this.chat.setPlace(entry.id, change);
         const take = (kind) => this.dispatchEvent(new CustomEvent('take-chat', { bubbles: true, detail: { id: entry.id, kind } }));
         const item = (name, words, click, label = `${words} ${entry.title}`) => html`<button type="button" class="quiet" aria-label=${label} @click=${click}>${icon(name)}<span>${words}</span></button>`;
-        return html`${item('edit', 'Rename', () => this.#rename(entry))}
-            ${item('thought', 'Title by the model', () => this.chat.nameByModel(entry.id), `Title of ${entry.title} by the model`)}
-            ${item('pin', place.pinned ? 'Unpin' : 'Pin', () => set({ pinned: !place.pinned }))}
-            ${item('archive', place.archived ? 'Unarchive' : 'Archive', () => set({ archived: !place.archived }))}
-            ${item('check', 'Choose several', () => (this.chosen = new Set([entry.id])), 'Choose several chats')}
+        return html`${item('edit', t`Rename`, () => this.#rename(entry))}
+            ${item('thought', t`Title by the model`, () => this.chat.nameByModel(entry.id), t`Title of ${entry.title} by the model`)}
+            ${item('pin', place.pinned ? t`Unpin` : t`Pin`, () => set({ pinned: !place.pinned }))}
+            ${item('archive', place.archived ? t`Unarchive` : t`Archive`, () => set({ archived: !place.archived }))}
+            ${item('check', t`Choose several`, () => (this.chosen = new Set([entry.id])), t`Choose several chats`)}
             <hr />
             ${this.#folders(place, (folder) => set({ folder }))}
             <hr />
-            ${item('download', 'Markdown', () => take('markdown'), `Export ${entry.title} as Markdown`)}
-            ${item('download', 'JSON', () => take('json'), `Export ${entry.title} as JSON`)}
-            ${item('file', 'Print', () => take('print'))}
+            ${item('download', 'Markdown', () => take('markdown'), t`Export ${entry.title} as Markdown`)}
+            ${item('download', 'JSON', () => take('json'), t`Export ${entry.title} as JSON`)}
+            ${item('file', t`Print`, () => take('print'))}
             <hr />
-            ${item('trash', 'Delete', () => this.chat.remove(entry.id))}`;
+            ${item('trash', t`Delete`, () => this.chat.remove(entry.id))}`;
     }
 
     /** Chats of before the server kept them; once. */
     #offer(history) {
-        const several = history.movable > 1;
         return html`<p class="list-note">
-            ${several ? `${history.movable} chats are` : 'One chat is'} kept in this browser alone.
-            <button type="button" class="plain" @click=${() => history.move()}>Move to the server</button>
-            <button type="button" class="quiet" @click=${() => this.#declineMove()}>Not now</button>
+            ${plural(history.movable, 'One chat is kept in this browser alone.', '{0} chats are kept in this browser alone.')}
+            <button type="button" class="plain" @click=${() => history.move()}>${t`Move to the server`}</button>
+            <button type="button" class="quiet" @click=${() => this.#declineMove()}>${t`Not now`}</button>
         </p>`;
     }
 
@@ -240,27 +240,27 @@ class ChatSidebar extends LitElement {
         const current = entry.id === this.chat.current.id;
         if (this.renaming === entry.id) {
             return html`<li class="entry renaming">
-                <input type="text" aria-label="New name" .value=${entry.title} @keydown=${(event) => this.#nameKey(event, entry)}
+                <input type="text" aria-label=${t`New name`} .value=${entry.title} @keydown=${(event) => this.#nameKey(event, entry)}
                     @blur=${(event) => this.#name(event.target, entry)} />
             </li>`;
         }
         return html`<li class="entry ${current ? 'current' : ''}">
             <a href="#/c/${entry.id}" aria-current=${current ? 'page' : nothing} title=${entry.title}
                 @click=${() => this.#tell('chosen')} @dblclick=${() => this.#rename(entry)}>
-                ${this.chat.isRunning(entry.id) ? html`<span class="running" role="img" aria-label="Answering"></span>` : nothing}
-                ${this.chat.unread.has(entry.id) ? html`<span class="unread" role="img" aria-label="New answer"></span>` : nothing}
+                ${this.chat.isRunning(entry.id) ? html`<span class="running" role="img" aria-label=${t`Answering`}></span>` : nothing}
+                ${this.chat.unread.has(entry.id) ? html`<span class="unread" role="img" aria-label=${t`New answer`}></span>` : nothing}
                 <span class="entry-words">
                     <span class="entry-title">${marked(entry.title, this.words)}</span>
                     ${this.#where(entry)}
                 </span>
             </a>
             ${this.chosen
-                ? html`<input type="checkbox" class="entry-choice" aria-label="Choose ${entry.title}" .checked=${this.chosen.has(entry.id)} @change=${() => this.#choose(entry.id)} />`
+                ? html`<input type="checkbox" class="entry-choice" aria-label=${t`Choose ${entry.title}`} .checked=${this.chosen.has(entry.id)} @change=${() => this.#choose(entry.id)} />`
                 : html`<span class="entry-buttons">
                       ${menuButton({
                           id: `menu-${entry.id}`,
-                          label: `More about ${entry.title}`,
-                          title: 'More',
+                          label: t`More about ${entry.title}`,
+                          title: t`More`,
                           face: icon('more'),
                           onOpen: () => (this.menuOf = entry.id),
                           content: this.menuOf === entry.id ? this.#menu(entry) : nothing,
@@ -370,8 +370,7 @@ function marked(text, words = []) {
 
 /** What the server does not have yet, and why. */
 function waitingWords({ trouble, waiting }) {
-    const one = waiting.size === 1;
-    return `${trouble} ${one ? 'One chat waits' : `${waiting.size} chats wait`} in this browser until the server has ${one ? 'it' : 'them'}.`;
+    return `${trouble} ${plural(waiting.size, 'One chat waits in this browser until the server has it.', '{0} chats wait in this browser until the server has them.')}`;
 }
 
 /** Pinned chats, folders by their names, the rest by its time.
@@ -381,7 +380,7 @@ function groups(entries) {
     const rest = entries.filter(({ place }) => !place?.pinned);
     const folders = [...new Set(rest.map(({ place }) => place?.folder).filter(Boolean))].sort((a, b) => a.localeCompare(b));
     return [
-        ...(pinned.length ? [/** @type {[string, any[], boolean]} */ (['Pinned', pinned, false])] : []),
+        ...(pinned.length ? [/** @type {[string, any[], boolean]} */ ([t`Pinned`, pinned, false])] : []),
         ...folders.map((name) => /** @type {[string, any[], boolean]} */ ([name, rest.filter(({ place }) => place?.folder === name), true])),
         ...byTime(rest.filter(({ place }) => !place?.folder)),
     ];
@@ -394,12 +393,12 @@ function byTime(entries) {
     for (const entry of entries) {
         const name =
             entry.updated >= today
-                ? 'Today'
+                ? t`Today`
                 : entry.updated >= today - DAY_MS
-                  ? 'Yesterday'
+                  ? t`Yesterday`
                   : entry.updated >= today - 7 * DAY_MS
-                    ? 'Last seven days'
-                    : 'Older';
+                    ? t`Last seven days`
+                    : t`Older`;
         map.set(name, [...(map.get(name) ?? []), entry]);
     }
     return [...map].map(([name, list]) => [name, list, false]);

@@ -1,12 +1,13 @@
 /** A tool call as a person reads it: what was asked for, whether it is done, and what came of it. */
 import { html, nothing } from '../../vendor/lit.js';
+import { t } from '../language.js';
 import './code-block.js';
 import { icon } from './icons.js';
 
 const SHORT = 60; // longer values get a line of their own
 
 /** "get_weather" -> "get weather". @param {string} name */
-const spoken = (name) => name.replace(/[_-]+/g, ' ').trim() || 'a tool';
+const spoken = (name) => name.replace(/[_-]+/g, ' ').trim() || t`a tool`;
 
 /** The arguments as name and value, or null where they are not (yet) an object.
  * @param {string} text */
@@ -37,7 +38,7 @@ function result(text) {
 export function toolView(tool, streaming) {
     const given = fields(tool.arguments);
     const waits = tool.output === undefined;
-    const state = !waits ? (tool.failed ? 'failed' : 'done') : streaming ? 'at work' : 'asked for';
+    const state = !waits ? (tool.failed ? t`failed` : t`done`) : streaming ? t`at work` : t`asked for`;
     const out = waits ? null : result(/** @type {string} */ (tool.output));
     return html`<details class="tool ${tool.failed ? 'failed' : ''}" ?open=${waits && !streaming}>
         <summary>
@@ -55,10 +56,10 @@ export function toolView(tool, streaming) {
               ? nothing
               : html`<p class="raw">${tool.arguments}</p>`}
         ${out
-            ? html`<p class="note">What came of it</p>
+            ? html`<p class="note">${t`What came of it`}</p>
                   <code-block .code=${out.code} .language=${out.language}></code-block>`
             : waits && !streaming
-              ? html`<p class="note">No tool of this server answers to this name; the program that asked is to run it.</p>`
+              ? html`<p class="note">${t`No tool of this server answers to this name; the program that asked is to run it.`}</p>`
               : nothing}
     </details>`;
 }

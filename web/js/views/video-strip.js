@@ -4,6 +4,7 @@
  * choice is kept in `attachment.video` and sent with the video.
  */
 import { LitElement, html, nothing } from '../../vendor/lit.js';
+import { plural, t } from '../language.js';
 import { urlOf } from '../state/attachments.js';
 import { clock } from '../state/times.js';
 import { videoTokens, frameTimes } from '../state/video-plan.js';
@@ -135,34 +136,36 @@ class VideoStrip extends LitElement {
         const tokens = videoTokens(width, height, this.times.length, this.rates);
         const step = Math.max(1, Math.ceil(this.times.length / DRAWN_MAX));
         const shown = this.times.filter((_, i) => i % step === 0);
-        const handle = (label, value, isStart) => html`<input type="range" min="0" max=${whole} step="100" .value=${String(value)}
-            aria-label="${label} of ${name}" aria-valuetext=${clock(value)} @input=${(event) => this.#trim(event, isStart)} />`;
+        const handle = (value, isStart) => html`<input type="range" min="0" max=${whole} step="100" .value=${String(value)}
+            aria-label=${isStart ? t`Start of ${name}` : t`End of ${name}`} aria-valuetext=${clock(value)} @input=${(event) => this.#trim(event, isStart)} />`;
         const choice = (label, name, value, usual, options) => html`<label>${label}
             <select @change=${(event) => this.#choose({ [name]: Number(event.target.value) || undefined })}>
-                <option value="" ?selected=${!value}>as the model likes (${usual})</option>
+                <option value="" ?selected=${!value}>${t`as the model likes (${usual})`}</option>
                 ${options.map((option) => html`<option value=${option} ?selected=${value === option}>${option}</option>`)}
             </select></label>`;
         const overview = Array.from({ length: OVERVIEW }, (_, i) => ((i + 0.5) * seconds) / OVERVIEW);
-        return html`<section class="video-strip" aria-label="What is shown of ${name}">
+        return html`<section class="video-strip" aria-label=${t`What is shown of ${name}`}>
             <div class="strip">
                 <ol aria-hidden="true">${overview.map((time) => html`<li><canvas data-time=${time} height=${HEIGHT} width=${HEIGHT}></canvas></li>`)}</ol>
                 <span class="strip-off before"></span><span class="strip-off after"></span><span class="strip-on"></span>
-                ${handle('Start', start, true)} ${handle('End', end, false)}
+                ${handle(start, true)} ${handle(end, false)}
             </div>
             <p class="strip-words">
                 <span class="range">${clock(start)} – ${clock(end)}</span>
-                <span class="estimate">The model sees about ${this.times.length} frames${tokens ? `, ${tokens.toLocaleString('en')} tokens` : ''}.</span>
+                <span class="estimate">${tokens
+                    ? plural(this.times.length, 'The model sees about {0} frame, {1} tokens.', 'The model sees about {0} frames, {1} tokens.', tokens)
+                    : plural(this.times.length, 'The model sees about {0} frame.', 'The model sees about {0} frames.')}</span>
             </p>
             <details .open=${this.opened} @toggle=${(event) => (this.opened = event.target.open)}>
-                <summary>Frames</summary>
+                <summary>${t`Frames`}</summary>
                 ${this.opened
-                    ? html`<ol class="video-frames" aria-label="${this.times.length} frames" tabindex="0">
+                    ? html`<ol class="video-frames" aria-label=${plural(this.times.length, '{0} frame', '{0} frames')} tabindex="0">
                           ${shown.map((time) => html`<li><canvas data-time=${time} height=${HEIGHT} width=${HEIGHT}></canvas><span>${clock(time * 1000)}</span></li>`)}
                       </ol>`
                     : nothing}
                 <div class="video-choice">
-                    ${choice('Frames a second', 'fps', fps, this.rates.fps, RATES)}
-                    ${choice('At most', 'max_frames', most, this.rates.max_frames, COUNTS.filter((n) => n < this.rates.max_frames))}
+                    ${choice(t`Frames a second`, 'fps', fps, this.rates.fps, RATES)}
+                    ${choice(t`At most`, 'max_frames', most, this.rates.max_frames, COUNTS.filter((n) => n < this.rates.max_frames))}
                 </div>
             </details>
         </section>`;

@@ -1,6 +1,7 @@
 /** <media-viewer>: the images and text files of a chat, large: zoom, step, download. In a dialog;
  * loaded with the first that is opened. */
 import { LitElement, html, nothing } from '../../vendor/lit.js';
+import { formatPercent, t } from '../language.js';
 import { icon } from './icons.js';
 import { urlOf } from '../state/attachments.js';
 import { download, formatBytes } from '../util.js';
@@ -78,13 +79,13 @@ class MediaViewer extends LitElement {
                 <h2>${item.name}<small>${facts}</small></h2>
                 ${isText
                     ? nothing
-                    : html`${button('minus', 'Zoom out', () => this.#step(-1), this.scale <= ZOOMS[0])}
-                          <button type="button" class="quiet viewer-zoom" aria-label="Whole image" title="Whole image (0)" @click=${() => (this.zoom = 0)}>
-                              ${this.zoom ? `${Math.round(this.zoom * 100)} %` : 'Fit'}
+                    : html`${button('minus', t`Zoom out`, () => this.#step(-1), this.scale <= ZOOMS[0])}
+                          <button type="button" class="quiet viewer-zoom" aria-label=${t`Whole image`} title=${t`Whole image (0)`} @click=${() => (this.zoom = 0)}>
+                              ${this.zoom ? formatPercent(this.zoom) : t`Fit`}
                           </button>
-                          ${button('plus', 'Zoom in', () => this.#step(1), this.scale >= ZOOMS[ZOOMS.length - 1])}`}
-                ${button('download', `Download ${item.name}`, () => download(item.name, /** @type {Blob} */ (item.blob)))}
-                <form method="dialog"><button class="quiet icon-only" aria-label="Close" title="Close (Esc)">${icon('close')}</button></form>
+                          ${button('plus', t`Zoom in`, () => this.#step(1), this.scale >= ZOOMS[ZOOMS.length - 1])}`}
+                ${button('download', t`Download ${item.name}`, () => download(item.name, /** @type {Blob} */ (item.blob)))}
+                <form method="dialog"><button class="quiet icon-only" aria-label=${t`Close`} title=${t`Close (Esc)`}>${icon('close')}</button></form>
             </header>
             <div class="stage" tabindex="0" role="group" aria-label=${item.name} @wheel=${this.#wheel}>
                 ${isText
@@ -93,9 +94,9 @@ class MediaViewer extends LitElement {
             </div>
             ${this.items.length > 1
                 ? html`<div class="viewer-steps">
-                      ${button('left', 'Previous', () => this.#go(-1), this.at === 0)}
-                      <span aria-label="${this.at + 1} of ${this.items.length}">${this.at + 1} / ${this.items.length}</span>
-                      ${button('right', 'Next', () => this.#go(1), this.at === this.items.length - 1)}
+                      ${button('left', t`Previous`, () => this.#go(-1), this.at === 0)}
+                      <span aria-label=${t`${this.at + 1} of ${this.items.length}`}>${this.at + 1} / ${this.items.length}</span>
+                      ${button('right', t`Next`, () => this.#go(1), this.at === this.items.length - 1)}
                   </div>`
                 : nothing}`;
     }

@@ -3,17 +3,18 @@
  * the browser has none the page says so (util.js: canDictate, canRead). What an engine does with the voice is the
  * browser's own: some send it to their maker, and the settings say that.
  */
+import { t } from '../language.js';
 const Recognition = window.SpeechRecognition ?? /** @type {any} */ (window).webkitSpeechRecognition;
 
 /** Some engines end by themselves when one utterance lasts longer. */
 const PIECE = 200;
 
 const PROBLEMS = {
-    'not-allowed': 'This page may not use the microphone. The browser asks for it beside the address.',
-    'service-not-allowed': 'The browser does not let this page use its speech engine.',
-    'audio-capture': 'There is no microphone.',
-    network: 'The speech engine of this browser cannot be reached.',
-    'language-not-supported': 'The speech engine of this browser does not know this language.',
+    'not-allowed': t`This page may not use the microphone. The browser asks for it beside the address.`,
+    'service-not-allowed': t`The browser does not let this page use its speech engine.`,
+    'audio-capture': t`There is no microphone.`,
+    network: t`The speech engine of this browser cannot be reached.`,
+    'language-not-supported': t`The speech engine of this browser does not know this language.`,
 };
 
 /**
@@ -31,7 +32,7 @@ export function dictate({ words, ended }) {
     engine.onresult = ({ resultIndex, results }) => {
         for (let i = resultIndex; i < results.length; i += 1) words(results[i][0].transcript, results[i].isFinal);
     };
-    engine.onerror = ({ error }) => (problem = error === 'no-speech' || error === 'aborted' ? '' : (PROBLEMS[error] ?? `The speech engine says: ${error}.`));
+    engine.onerror = ({ error }) => (problem = error === 'no-speech' || error === 'aborted' ? '' : (PROBLEMS[error] ?? t`The speech engine says: ${error}.`));
     engine.onend = () => ended(problem);
     engine.start();
     return () => engine.stop();

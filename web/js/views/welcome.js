@@ -1,5 +1,6 @@
 /** <chat-welcome>: the empty state, with prompts that work with the loaded model. */
 import { LitElement, html, nothing } from '../../vendor/lit.js';
+import { t, translated } from '../language.js';
 import { icon, logo } from './icons.js';
 import { formatCount, isTouchDevice } from '../util.js';
 
@@ -8,28 +9,28 @@ const SHOWN = 3;
 
 /** @param {any} model @returns {{can: string[], cannot: string[]}} */
 export function abilities(model) {
-    const cannot = ['Look things up: it knows what it learnt, and may be wrong.', 'Hear, speak or draw.'];
+    const cannot = [t`Look things up: it knows what it learnt, and may be wrong.`, t`Hear, speak or draw.`];
     if (/^seedling$/i.test(model.name)) {
         // The default model, whose training is known.
         return {
             can: [
-                'Drawn shapes, their colours, places and numbers; printed words; small bar charts.',
-                'Short drawn videos: what moves, appears or changes, and when.',
-                'Questions about Parley itself; sums, spelling, short poems and stories, in English.',
+                t`Drawn shapes, their colours, places and numbers; printed words; small bar charts.`,
+                t`Short drawn videos: what moves, appears or changes, and when.`,
+                t`Questions about Parley itself; sums, spelling, short poems and stories, in English.`,
             ],
             cannot: [
-                'Photographs, handwriting, documents: it is a demonstration of 49 MB.',
-                'Other languages, long conversations, free talk.',
+                t`Photographs, handwriting, documents: it is a demonstration of 49 MB.`,
+                t`Other languages, long conversations, free talk.`,
             ],
         };
     }
-    const can = ['Answer questions, write, explain, translate, read text files and code.'];
-    if (model.vision) can.push('Look at images and pages, several at once.');
-    if (model.video) can.push('Watch videos, sampled at a few frames per second, without sound.');
-    if (model.thinking) can.push('Think before it answers, when you ask for it.');
-    if (model.context) can.push(`Keep ${formatCount(model.context)} tokens in mind: about ${formatCount(Math.round((model.context * 0.7) / 100) * 100)} words.`);
-    if (!model.vision) cannot.unshift('See images or videos.');
-    else if (!model.video) cannot.unshift('Watch videos.');
+    const can = [t`Answer questions, write, explain, translate, read text files and code.`];
+    if (model.vision) can.push(t`Look at images and pages, several at once.`);
+    if (model.video) can.push(t`Watch videos, sampled at a few frames per second, without sound.`);
+    if (model.thinking) can.push(t`Think before it answers, when you ask for it.`);
+    if (model.context) can.push(t`Keep ${formatCount(model.context)} tokens in mind: about ${formatCount(Math.round((model.context * 0.7) / 100) * 100)} words.`);
+    if (!model.vision) cannot.unshift(t`See images or videos.`);
+    else if (!model.video) cannot.unshift(t`Watch videos.`);
     return { can, cannot };
 }
 
@@ -46,7 +47,7 @@ class ChatWelcome extends LitElement {
         /** @type {import('../state/chat.js').Chat} */
         this.chat = /** @type {any} */ (null);
         /** @type {any} */
-        this.model = { name: 'Model', vision: true };
+        this.model = { name: t`Model`, vision: true };
         /** Whether the introduction is open. */
         this.open = false;
         /** A sample with a poster is a video.
@@ -75,14 +76,14 @@ class ChatWelcome extends LitElement {
             .slice(0, SHOWN);
         return html`<div class="welcome">
             ${logo()}
-            <h2>${this.model.vision ? 'Show me something' : 'Ask me something'}</h2>
+            <h2>${this.model.vision ? t`Show me something` : t`Ask me something`}</h2>
             <p>
                 ${this.model.vision
                     ? isTouchDevice()
-                        ? 'Add an image, or just ask.'
-                        : 'Drop an image anywhere, paste one, or just ask.'
-                    : 'Write a question below.'}
-                What you send goes to this server alone.
+                        ? t`Add an image, or just ask.`
+                        : t`Drop an image anywhere, paste one, or just ask.`
+                    : t`Write a question below.`}
+                ${t`What you send goes to this server alone.`}
             </p>
             ${samples.length
                 ? html`<ul class="samples">
@@ -96,7 +97,7 @@ class ChatWelcome extends LitElement {
                                       ${sample.poster ? html`<span class="sample-play">${icon('play')}</span>` : nothing}
                                   </span>
                                   <span class="sample-words">
-                                      ${sample.title ? html`<span class="sample-title">${sample.title}</span>` : nothing}
+                                      ${sample.title ? html`<span class="sample-title">${translated(sample.title)}</span>` : nothing}
                                       <span class="sample-question">${sample.question}</span>
                                   </span>
                               </button>
@@ -113,17 +114,17 @@ class ChatWelcome extends LitElement {
         const { can, cannot } = abilities(this.model);
         const list = (words) => html`<ul>${words.map((text) => html`<li>${text}</li>`)}</ul>`;
         return html`<details class="introduction" .open=${this.open} @toggle=${this.#toggled}>
-            <summary>${icon('info')}<span>What ${this.model.name} can do</span>${icon('down')}</summary>
+            <summary>${icon('info')}<span>${t`What ${this.model.name} can do`}</span>${icon('down')}</summary>
             <div class="introduction-lists">
-                <section><h3>It can</h3>${list(can)}</section>
-                <section><h3>It cannot</h3>${list(cannot)}</section>
+                <section><h3>${t`It can`}</h3>${list(can)}</section>
+                <section><h3>${t`It cannot`}</h3>${list(cannot)}</section>
             </div>
             <p>
-                <strong>A bigger one:</strong> stop the server and start it with a folder that holds a Qwen3.5 checkpoint:
-                <code>parley -m DIR</code>. What it can do is read from the checkpoint, and this page follows.
+                <strong>${t`A bigger one:`}</strong> ${t`stop the server and start it with a folder that holds a Qwen3.5 checkpoint. What it can do is read from there, and this page follows:`}
+                <code>parley -m DIR</code>
             </p>
             <p class="introduction-end">
-                <button type="button" class="plain" @click=${() => this.chat.settings.set('introduction', false)}>Got it</button>
+                <button type="button" class="plain" @click=${() => this.chat.settings.set('introduction', false)}>${t`Got it`}</button>
             </p>
         </details>`;
     }
@@ -144,7 +145,7 @@ class ChatWelcome extends LitElement {
                 files.push(new File([blob], name, { type: blob.type }));
             }
         } catch {
-            this.#tell('notice', { text: 'The sample image could not be loaded.' });
+            this.#tell('notice', { text: t`The sample image could not be loaded.` });
             return;
         }
         this.#tell('send-sample', { files, text: sample.question, thinking: sample.thinking });
