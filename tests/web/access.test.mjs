@@ -89,7 +89,12 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             await openSettings(page, 'This chat');
             await page.getByText('More sampling').click();
             await check(page, 'settings of the chat');
+            await page.getByRole('button', { name: 'Presets' }).click();
+            await page.locator('#presets button').first().waitFor();
+            await check(page, 'presets');
             await page.keyboard.press('Escape');
+            await page.keyboard.press('Escape');
+            await page.locator('#settings').waitFor({ state: 'hidden' });
             await page.locator('.model-button').click();
             await page.getByRole('button', { name: 'Use blind' }).waitFor();
             await page.getByRole('button', { name: 'blind answers beside' }).click();
@@ -146,6 +151,31 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
             await done();
         });
     }
+}
+
+for (const phone of [false, true]) {
+    test(`from right to left, ${phone ? 'phone' : 'desktop'}`, async () => {
+        const { page, done } = await openChat(browser, server.url, { locale: 'ar', phone });
+        await page.locator('.sample').nth(2).waitFor();
+        await check(page, 'welcome');
+        const fits = () => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+        assert.ok(await fits());
+        await page.locator('chat-composer textarea').fill('fixture markdown.md');
+        await page.locator('button.send').click();
+        await lastAnswer(page);
+        await check(page, 'an answer');
+        assert.ok(await fits());
+        // Code begins at the left whatever the page does.
+        assert.equal(await page.locator('pre').first().evaluate((one) => getComputedStyle(one).direction), 'ltr');
+        await page.keyboard.press('Control+,');
+        await page.locator('#tab-browser').click();
+        await check(page, 'settings, with the languages');
+        await page.keyboard.press('Escape');
+        await page.locator('.model-button').click();
+        await page.locator('model-list li').first().waitFor();
+        await check(page, 'models');
+        await done();
+    });
 }
 
 test('forced colours and a large text leave everything reachable', async () => {
