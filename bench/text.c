@@ -19,10 +19,12 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mailbox.h"
+#include "bench/agree.h"
 #include "bench/blocks.h"
 #include "bench/copy.h"
 #include "bench/stats.h"
 #include "bench/turns.h"
+#include "bench/words.h"
 #include "engine/engine.h"
 
 enum { AT_ONCE_MAX = 8, ROUNDS_MAX = 100, TOKENS_MAX = 1024, PROMPTS_MAX = 1000, N_CTX = 16384 };
@@ -38,7 +40,9 @@ typedef struct settings {
  * mailbox. */
 typedef struct answer {
     int32_t tokens[TOKENS_MAX];
-    int64_t at_ns[TOKENS_MAX]; /* when each token came */
+    int64_t at_ns[TOKENS_MAX];  /* when each token came */
+    float logprobs[TOKENS_MAX]; /* of the likeliest token, if they were asked for */
+    float gaps[TOKENS_MAX];     /* from there to the second likeliest */
     int32_t n;
     gen_timings timings;
     err_code error;
@@ -59,6 +63,10 @@ static void on_event(void *ctx, gen_event *ev)
     bench *b = ctx;
     answer *a = &b->answers[ev->request_id % AT_ONCE_MAX];
     if (ev->type == GEN_TOKENS && a->n < TOKENS_MAX) {
+        if (ev->logprobs && ev->logprobs->n_top >= 2) {
+            a->logprobs[a->n] = ev->logprobs->top_logprobs[0];
+            a->gaps[a->n] = ev->logprobs->top_logprobs[0] - ev->logprobs->top_logprobs[1];
+        }
         a->at_ns[a->n] = clock_ns();
         a->tokens[a->n++] = ev->tokens[0];
         atomic_fetch_add(&b->n_said, 1);
@@ -130,33 +138,6 @@ static gen_params greedy(int32_t max_tokens, bool no_draft, bool ignore_eos)
     return p;
 }
 
-/* Plain words of about n tokens; `variant` makes texts that share no prefix. */
-static err_code make_words(const bench *b, bytes *text, int n, int variant, err_detail *detail)
-{
-    static const char *const WORDS[] = {"red ",   "circle ", "and ", "a ",     "blue ", "square ",
-                                        "stand ", "near ",   "the ", "green ", "star ", "seven ",
-                                        "birds ", "over ",   "my ",  "house "};
-    uint32_t state = (uint32_t)variant * 2654435761u + 1;
-    bytes ids;
-    bytes_init(&ids, (size_t)16 << 20);
-    err_code err = ERR_OK;
-    for (int count = 0; err == ERR_OK && count < n;) {
-        for (int i = 0; i < 64 && i < n - count; i++) {
-            state = state * 1664525u + 1013904223u;
-            const char *word = WORDS[state >> 28];
-            bytes_append(text, word, strlen(word));
-        }
-        bytes_clear(&ids);
-        err = engine_tokenize(b->e, &ids, bytes_str(text), text->len, false, detail);
-        count = 1;
-        for (size_t i = 0; i < ids.len; i++) {
-            count += ids.data[i] == ',';
-        }
-    }
-    bytes_deinit(&ids);
-    return err;
-}
-
 /* Runs n answers of n_tokens each to prompts of n_prompt tokens, side by side. */
 static err_code run_words(bench *b, int n, int n_prompt, int n_tokens, bool no_draft, answer **slots,
                           err_detail *detail)
@@ -169,7 +150,7 @@ static err_code run_words(bench *b, int n, int n_prompt, int n_tokens, bool no_d
         bytes text;
         bytes_init(&text, (size_t)16 << 20);
         gen_request *r = NULL;
-        err = make_words(b, &text, n_prompt, i, detail);
+        err = words_make(b->e, &text, n_prompt, i, detail);
         if (err == ERR_OK) {
             err = engine_prepare_text(b->e, &r, bytes_str(&text), text.len, false, 0, &p, detail);
         }
@@ -506,6 +487,7 @@ static err_code ask_turn(bench *b, const turn_case *c, int turn, const char *wor
     err_code err = turns_chat(&in, c, turn, words, detail);
     if (err == ERR_OK) {
         in->params = greedy(8, false, true); /* without drafts nothing would be left for the draft head */
+        in->params.n_top_logprobs = 2;
         err = engine_prepare(b->e, &r, in, &(prepare_hooks){0}, detail);
     }
     chat_input_destroy(in);
@@ -526,7 +508,7 @@ static err_code measure_turn(bench *b, const turn_case *c, const char *words, er
     double cold[ROUNDS_MAX], warm[ROUNDS_MAX], ratio[ROUNDS_MAX];
     const int rounds = b->set.rounds > 3 ? 3 : b->set.rounds;
     static answer with, without;
-    int n_same = 0;
+    char agree[192] = "";
     int32_t earlier = 1; /* tokens of the first turn */
     err_code err = ERR_OK;
     for (int i = 0; err == ERR_OK && i < rounds; i++) {
@@ -544,17 +526,18 @@ static err_code measure_turn(bench *b, const turn_case *c, const char *words, er
             warm[i] = with.timings.ttft_ms;
             cold[i] = without.timings.ttft_ms;
             ratio[i] = cold[i] / warm[i];
-            n_same += with.n == without.n &&
-                      memcmp(with.tokens, without.tokens, (size_t)with.n * sizeof with.tokens[0]) == 0;
+            if (strncmp(agree, "ANOTHER", 7) != 0) { /* the worst round counts */
+                agree_write(agree, sizeof agree, &(agree_side){with.tokens, with.logprobs, with.gaps, with.n},
+                            &(agree_side){without.tokens, without.logprobs, without.gaps, without.n});
+            }
         }
     }
     if (err == ERR_OK) {
-        char note[160];
+        char note[384];
         snprintf(note, sizeof note,
-                 "%.0f ms from nothing; %d tokens cached (%.1f %% of the earlier prompt), %d computed; "
-                 "%d of %d answers the same",
+                 "%.0f ms from nothing; %d tokens cached (%.1f %% of the earlier prompt), %d computed; %s",
                  stats_median(cold, (size_t)rounds), with.timings.cache_n,
-                 100.0 * with.timings.cache_n / earlier, with.timings.prompt_n, n_same, rounds);
+                 100.0 * with.timings.cache_n / earlier, with.timings.prompt_n, agree);
         report(b, c->name, stats_median(warm, (size_t)rounds), "ms", stats_median(ratio, (size_t)rounds),
                note);
     }
@@ -565,7 +548,7 @@ static err_code measure_second_turns(bench *b, err_detail *detail)
 {
     bytes words;
     bytes_init(&words, (size_t)16 << 20);
-    err_code err = make_words(b, &words, b->set.history, 99, detail);
+    err_code err = words_make(b->e, &words, b->set.history, 99, detail);
     for (size_t i = 0; err == ERR_OK && i < TURN_CASES; i++) {
         if (b->set.turn < 0 || b->set.turn == (int)i) {
             err = measure_turn(b, &turn_cases[i], bytes_str(&words), detail);
@@ -616,7 +599,7 @@ static err_code measure_gaps(bench *b, err_detail *detail)
         engine_clear_cache(b->e, NULL);
         err = engine_prepare_text(b->e, &talk, "Tell me", 7, false, 0, &many, detail);
         if (err == ERR_OK) {
-            err = make_words(b, &text, b->set.history, 7, detail);
+            err = words_make(b->e, &text, b->set.history, 7, detail);
         }
         if (err == ERR_OK) {
             err = engine_prepare_text(b->e, &prompt, bytes_str(&text), text.len, false, 0, &one, detail);

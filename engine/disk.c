@@ -230,7 +230,7 @@ void disk_begin_naming(engine *e, slot *s)
     char name[PREFIX_GIVEN_MAX + 1];
     memcpy(name, r->cache_name, sizeof name);
     r->cache_name[0] = '\0'; /* what comes now is the end */
-    const size_t n = r->n_boundaries ? (size_t)r->boundaries[r->n_boundaries - 1] : r->prompt.len;
+    const size_t n = r->n_boundaries ? (size_t)r->boundaries[r->n_boundaries - 1].len : r->prompt.len;
     prefix_entry *entry = e->disk ? prefix_cache_get(e->cache, s->key, 1 + n) : NULL;
     if (!entry || entry->given[0]) { /* nothing, or another request is giving it a name */
         err_detail detail = {0};

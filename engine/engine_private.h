@@ -31,8 +31,8 @@
 #include "vision/processor.h"
 #include "vision/vit.h"
 
-/* States that are kept of one chunk of a prompt, at most. */
-enum { CHUNK_MARKS = 8 };
+/* Boundaries within one chunk of a prompt, at most. */
+enum { CHUNK_MARKS = 64 };
 
 /* What images and videos of requests are read with. */
 typedef struct media_settings {

@@ -126,8 +126,8 @@ int32_t prefill_stop(const engine *e, const slot *s)
     int32_t end = total - begin < e->prefill_chunk ? total : begin + e->prefill_chunk;
     int32_t last = begin, n = 0;
     end = is_whole ? before_image(r, begin, end) : end;
-    for (size_t i = s->next_boundary; i < r->n_boundaries && r->boundaries[i] <= end; i++) {
-        last = r->boundaries[i];
+    for (size_t i = s->next_boundary; i < r->n_boundaries && r->boundaries[i].len <= end; i++) {
+        last = r->boundaries[i].len;
         if (++n == CHUNK_MARKS || !nn_many_is_exact(e->compute)) {
             return last;
         }
@@ -142,14 +142,14 @@ static void begin_marks(engine *e, const slot *s, int32_t n)
 {
     const gen_request *r = s->req;
     size_t end = s->next_boundary, pending = 0;
-    while (end < r->n_boundaries && r->boundaries[end] <= s->prompt_done + n) {
+    while (end < r->n_boundaries && r->boundaries[end].len <= s->prompt_done + n) {
         end++;
     }
     e->n_chunk_marks = (int32_t)(end - s->next_boundary);
     for (int32_t i = e->n_chunk_marks - 1; i >= 0; i--) {
-        const int32_t len = r->boundaries[s->next_boundary + (size_t)i];
-        seq_snapshot *snapshot = slot_begin_keeping(e, s, len, pending);
-        e->chunk_marks[i] = (batch_mark){len, snapshot};
+        const prompt_boundary *at = &r->boundaries[s->next_boundary + (size_t)i];
+        seq_snapshot *snapshot = at->keeps ? slot_begin_keeping(e, s, at->len, pending) : NULL;
+        e->chunk_marks[i] = (batch_mark){at->len, snapshot};
         pending += snapshot ? seq_snapshot_bytes(snapshot) : 0;
     }
 }

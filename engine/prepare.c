@@ -506,10 +506,11 @@ static err_code find_invitation(preparation *p, err_detail *detail)
     return err;
 }
 
-/* Where the prefix cache keeps states of a chat (one that may not use it is computed alike, so that
- * its answer is the same): at the end of the system prompt, of the last
+/* Every message of a chat begins with a boundary. The prefix cache keeps states (one that may not use
+ * it is computed alike, so that its answer is the same) at the end of the system prompt, of the last
  * messages, and here and there in a long history. Messages are told by the token that begins the
- * invitation to answer, which also begins every message. */
+ * invitation to answer, which also begins every message. Where chunks end at every boundary, there
+ * are no others. */
 static void find_boundaries(const preparation *p)
 {
     gen_request *r = p->r;
@@ -523,9 +524,11 @@ static void find_boundaries(const preparation *p)
             continue;
         }
         seen++;
-        if (seen == 1 || seen > n_begins - BOUNDARY_LAST || i - last >= BOUNDARY_GAP) {
-            r->boundaries[r->n_boundaries++] = last = i;
+        const bool keeps = seen == 1 || seen > n_begins - BOUNDARY_LAST || i - last >= BOUNDARY_GAP;
+        if (keeps || nn_many_is_exact(p->e->compute)) {
+            r->boundaries[r->n_boundaries++] = (prompt_boundary){i, keeps};
         }
+        last = keeps ? i : last;
     }
 }
 
@@ -544,7 +547,7 @@ static err_code choose_boundaries(preparation *p, err_detail *detail)
     }
     /* A raw prompt may come again as it is: all but its last token is kept. */
     if (r->prompt.len > 1) {
-        r->boundaries[r->n_boundaries++] = (int32_t)r->prompt.len - 1;
+        r->boundaries[r->n_boundaries++] = (prompt_boundary){(int32_t)r->prompt.len - 1, true};
     }
     return ERR_OK;
 }

@@ -31,6 +31,13 @@ typedef struct gen_media {
     int32_t n_units;   /* == patches.t: 1 for an image, pairs of frames for a video */
 } gen_media;
 
+/* Where blocks of the delta rule begin anew. It depends on what stands before alone, so that a state
+ * from the cache has the bits of one that is computed. */
+typedef struct prompt_boundary {
+    int32_t len; /* tokens in front of it, < prompt.len */
+    bool keeps;  /* the prefix cache keeps the state there */
+} prompt_boundary;
+
 struct gen_request {
     uint64_t id;
     char name[48];                         /* in log lines */
@@ -46,8 +53,8 @@ struct gen_request {
     int32_t n_embed_rows;
     gen_media *media;
     size_t n_media;
-    grammar *grammar;    /* the form of the answer; NULL: free */
-    int32_t *boundaries; /* prompt lengths at which the state is worth keeping, ascending, < prompt.len */
+    grammar *grammar;            /* the form of the answer; NULL: free */
+    prompt_boundary *boundaries; /* ascending */
     size_t n_boundaries;
     uint64_t scope; /* requests of another scope never share cached prefixes */
     int32_t max_tokens;

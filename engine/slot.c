@@ -246,7 +246,7 @@ static err_code resume_prefix(engine *e, slot *s, err_detail *detail)
     seq_state_set_rope_delta(s->seq, r->rope_delta);
     s->prompt_done = s->timings.cache_n = n;
     skip_done_media(s, n);
-    while (s->next_boundary < r->n_boundaries && r->boundaries[s->next_boundary] <= n) {
+    while (s->next_boundary < r->n_boundaries && r->boundaries[s->next_boundary].len <= n) {
         s->next_boundary++;
     }
     if (e->drafting) {

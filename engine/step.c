@@ -107,7 +107,8 @@ static bool step(engine *e)
         prefill_step(e, &e->slots[plan.prompt_slot], plan.n_tokens,
                      plan.decode ? ms_between(start, clock_ns()) : 0.0);
         const slot *s = &e->slots[plan.prompt_slot];
-        if (!plan.decode && s->req && s->phase == GEN_PHASE_PREFILL) { /* not in front of a second token */
+        /* Between the chunks of a long prompt: a short one, or a second token, would wait for it. */
+        if (!plan.decode && s->req && s->phase == GEN_PHASE_PREFILL && s->chunk == 0) {
             fill_spares(e, FILLS_A_CHUNK);
         }
     }

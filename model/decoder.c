@@ -499,7 +499,7 @@ static size_t piece_rows(const decoder_scratch *sc, const layer_weights *w)
         rows = rows < LEAST ? LEAST : rows;
     }
     const bool recurs = w->kind == LAYER_DELTANET || w->kind == LAYER_MAMBA;
-    return recurs && !sc->mixed ? layer_rows_to_mark(run, sc->rows_done, rows) : rows;
+    return recurs && !sc->mixed ? layer_rows_to_last_mark(run, sc->rows_done, rows) : rows;
 }
 
 /* As many rows of the forward's one run from `first` on as a piece of n has whole: where they see

@@ -39,6 +39,17 @@ size_t layer_rows_to_mark(const layer_run *run, size_t t, size_t most)
     return most;
 }
 
+size_t layer_rows_to_last_mark(const layer_run *run, size_t t, size_t most)
+{
+    const size_t begin = run->slot + t;
+    size_t n = most;
+    for (size_t i = 0; i < run->n_marks; i++) {
+        const size_t mark = (size_t)run->marks[i].len;
+        n = mark > begin && mark - begin <= most ? mark - begin : n;
+    }
+    return n;
+}
+
 void layer_take_mark(const layer_run *run, size_t t, size_t layer)
 {
     for (size_t i = 0; i < run->n_marks; i++) {

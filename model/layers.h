@@ -106,6 +106,8 @@ void layer_keep_rows(float **states, const layer_run *run, const float *u, size_
 
 /* Of at most `most` rows from row t of a run on, those up to its next mark. */
 size_t layer_rows_to_mark(const layer_run *run, size_t t, size_t most);
+/* Those up to the last mark among them, or all if there is none. */
+size_t layer_rows_to_last_mark(const layer_run *run, size_t t, size_t most);
 /* Takes the states of a recurrent layer before row t, if a mark is there. */
 void layer_take_mark(const layer_run *run, size_t t, size_t layer);
 
