@@ -72,6 +72,13 @@ foreach(program test_alloc_fail test_alloc_fail_image test_alloc_fail_model test
     endif()
 endforeach()
 
+# The terminal: `parley chat` behind a pseudo-terminal.
+if(PYTHON3)
+    add_test(NAME server/terminal_test COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tests/server/chat/terminal_test.py
+        $<TARGET_FILE:parley>)
+    set_tests_properties(server/terminal_test PROPERTIES LABELS server TIMEOUT 300 RUN_SERIAL TRUE)
+endif()
+
 # One failing call after the other under the whole program; a few of them, picked by the date, are a test.
 if(PYTHON3 AND NOT PARLEY_SANITIZE)
     add_library(torture_shim MODULE ${CMAKE_SOURCE_DIR}/tests/torture/shim.c)

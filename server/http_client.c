@@ -214,7 +214,8 @@ static bool set_up(http_transfer *t)
         ok = curl_easy_setopt(c, CURLOPT_CAINFO, o->ca_file) == CURLE_OK &&
              curl_easy_setopt(c, CURLOPT_CAPATH, NULL) == CURLE_OK;
     }
-    ok = ok && (o->uses_proxy || curl_easy_setopt(c, CURLOPT_PROXY, "") == CURLE_OK) &&
+    ok = ok && (!o->unix_path || curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, o->unix_path) == CURLE_OK) &&
+         ((o->uses_proxy && !o->unix_path) || curl_easy_setopt(c, CURLOPT_PROXY, "") == CURLE_OK) &&
          (!o->range || curl_easy_setopt(c, CURLOPT_RANGE, o->range) == CURLE_OK) &&
          (!o->key || add_key(t, o->key));
     if (ok && o->body) {

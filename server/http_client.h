@@ -43,8 +43,9 @@ typedef struct http_head {
 
 typedef struct http_order {
     const char *url;
-    const char *key;  /* Authorization: Bearer KEY; NULL: none */
-    const char *body; /* a JSON document to POST, which lives until the end; NULL: GET */
+    const char *unix_path; /* a socket file to connect to in place of the URL's host; NULL: none */
+    const char *key;       /* Authorization: Bearer KEY; NULL: none */
+    const char *body;      /* a JSON document to POST, which lives until the end; NULL: GET */
     size_t n_body;
     const char *ca_file; /* NULL: the system's certificates */
     const char *range;   /* "100-": bytes of the file, or NULL */
@@ -64,8 +65,8 @@ MUST_CHECK http_client *http_client_create(void);
 /* Ends every transfer without a further call. NULL allowed. */
 void http_client_destroy(http_client *c);
 
-/* Begins a request; NULL if out of memory (on_end is not called). `order` is copied, url, key, range and
- * body are not: they live until the end. */
+/* Begins a request; NULL if out of memory (on_end is not called). `order` is copied, its texts are not: they
+ * live until the end. */
 MUST_CHECK http_transfer *http_client_start(http_client *c, const http_order *order);
 /* Ends a transfer at once, and its connection if it cannot be used again; no further call. Not from
  * inside a callback. */

@@ -44,9 +44,11 @@ ROOMS = {
                                  "server/protocol"],
     "server/upstream": ["base", "engine", "server", "server/media", "server/protocol/output", "server/protocol"],
     "server/hub": ["base", "server", "server/media"],
+    "server/chat": ["base", "engine", "server", "server/media", "server/upstream"],
     "server/service": ["base", "engine", "server", "server/net", "server/media", "server/history",
                        "server/protocol/output", "server/protocol", "server/protocol/dialects", "server/upstream"],
-    "server/cli": ["base", "engine", "server", "server/hub", "server/protocol/output", "server/service"],
+    "server/cli": ["base", "engine", "server", "server/media", "server/hub", "server/chat", "server/protocol/output",
+                   "server/service"],
 }
 ROOM_FILES = 40
 README_LINES = 15
@@ -68,6 +70,7 @@ WRAPPERS = {
     "webp/": ["vision/video/video_webp.c"],
     # a file on a thread that waits for it; many streams on one thread
     "curl/": ["server/media/fetch.c", "server/http_client.c"],
+    "histedit": ["server/chat/chat_line.c"],
     "sqlite3": ["server/history/database.c"],
     "zlib": ["server/service/assets.c", "tools/embed*"],
     "libwebsockets": ["server/net/net*"],

@@ -1,20 +1,24 @@
 /* run: one answer on the terminal. The answer goes to standard output as it comes, thoughts and
- * figures to standard error, so that `parley run -q ... > file` holds the answer alone.
+ * figures to standard error, so that `parley run -q ... > file` holds the answer alone. What is piped in
+ * belongs to the question.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mailbox.h"
+#include "base/utf8.h"
 #include "server/cli/command.h"
 #include "server/cli/commands.h"
 #include "server/protocol/output/reply_parser.h"
 #include "server/protocol/output/stop_filter.h"
 
-enum { EVENTS_MAX = 1 << 16, REQUEST_ID = 1 };
+enum { EVENTS_MAX = 1 << 16, REQUEST_ID = 1, PIPE_SILENT_MS = 2000 };
 
 typedef struct open_video {
     file_map map;
@@ -23,6 +27,7 @@ typedef struct open_video {
 
 typedef struct run {
     const options *o;
+    const bytes *question;                /* that of the command line, and what is piped in */
     open_video videos[OPTIONS_MAX_FILES]; /* until the question is prepared */
     int n_videos;
     engine *e;
@@ -87,6 +92,47 @@ static err_code add_image(chat_input *in, chat_part *part, const char *path, err
     return err;
 }
 
+/* A log may hold any bytes; a question is text. */
+static void append_text(bytes *out, const bytes *raw)
+{
+    for (size_t i = 0; i < raw->len;) {
+        char character[4];
+        uint32_t c;
+        i += utf8_decode(raw->data + i, raw->len - i, &c);
+        bytes_append(out, character, utf8_encode(character, c ? c : 0xfffd));
+    }
+}
+
+/* `cat log | parley run "What failed?"`: the question, an empty line, what is piped in. Anything else than a
+ * pipe or a file (a terminal, a socket of whoever started this) is left alone. */
+static err_code read_question(bytes *out, const options *o, err_detail *detail)
+{
+    struct stat st;
+    const char *asked = o->prompt ? o->prompt : "";
+    bytes raw = bytes_empty(LIMIT_BODY_BYTES);
+    bytes_append_str(out, asked);
+    if (fstat(STDIN_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode))) {
+        char piece[16384];
+        ssize_t n = 0;
+        if (poll(&(struct pollfd){.fd = STDIN_FILENO, .events = POLLIN}, 1, PIPE_SILENT_MS) == 0 &&
+            !o->quiet) {
+            fprintf(stderr, "waiting for the end of standard input (< /dev/null: there is none)\n");
+        }
+        while (!raw.failed && (n = read(STDIN_FILENO, piece, sizeof piece)) > 0) {
+            bytes_append(&raw, piece, (size_t)n);
+        }
+    }
+    if (raw.len && asked[0]) {
+        bytes_append_str(out, "\n\n");
+    }
+    append_text(out, &raw);
+    const bool is_long = raw.failed || out->failed;
+    bytes_deinit(&raw);
+    return is_long
+               ? err_set(detail, ERR_LIMIT, "standard input holds more than %zu MiB", LIMIT_BODY_BYTES >> 20)
+               : ERR_OK;
+}
+
 static chat_part text_part(const char *text)
 {
     return (chat_part){.kind = CHAT_TEXT, .text = text, .text_len = strlen(text)};
@@ -124,7 +170,7 @@ static err_code make_chat(run *r, chat_input *in, err_detail *detail)
             return err;
         }
     }
-    parts[n_parts++] = text_part(o->prompt);
+    parts[n_parts++] = text_part(bytes_str(r->question));
     messages[in->n_messages++] =
         (chat_message){.role = CHAT_USER, .parts = parts, .n_parts = n_parts, .is_string = n_parts == 1};
     return ERR_OK;
@@ -276,32 +322,45 @@ static err_code ask(run *r, err_detail *detail)
     return err;
 }
 
-int command_run(const options *o)
+/* With the question in r; the exit code. */
+static int answer(run *r)
 {
-    if (!o->prompt) {
-        fprintf(stderr,
-                "parley: what is the question? parley run [--image FILE] [--video FILE] \"QUESTION\"\n");
-        return OPTIONS_EXIT_USAGE;
-    }
-    run r = {.o = o, .on_terminal = isatty(STDERR_FILENO)};
     engine_options eo;
     err_detail detail = {0};
-    if (!command_engine_options(&eo, o)) {
+    if (!command_engine_options(&eo, r->o)) {
         return OPTIONS_EXIT_USAGE;
     }
-    r.events = mailbox_create(EVENTS_MAX);
-    if (!r.events) {
+    r->events = mailbox_create(EVENTS_MAX);
+    if (!r->events) {
         return command_fail(err_set(&detail, ERR_NOMEM, "there is not enough memory to start"), &detail);
     }
     eo.on_event = on_event;
-    eo.on_event_ctx = &r;
-    err_code err = command_open_engine(&r.e, &eo, &detail);
+    eo.on_event_ctx = r;
+    err_code err = command_open_engine(&r->e, &eo, &detail);
     int code = err == ERR_OK ? 0 : command_fail(err, &detail);
-    if (err == ERR_OK && ask(&r, &detail) != ERR_OK) {
+    if (err == ERR_OK && ask(r, &detail) != ERR_OK) {
         fprintf(stderr, "parley: %s\n", detail.text);
         code = 1;
     }
-    engine_close(r.e);
-    mailbox_destroy(r.events, NULL);
+    engine_close(r->e);
+    mailbox_destroy(r->events, NULL);
+    return code;
+}
+
+int command_run(const options *o)
+{
+    bytes question = bytes_empty(LIMIT_BODY_BYTES);
+    run r = {.o = o, .question = &question, .on_terminal = isatty(STDERR_FILENO)};
+    err_detail detail = {0};
+    int code = OPTIONS_EXIT_USAGE;
+    if (read_question(&question, o, &detail) != ERR_OK) {
+        fprintf(stderr, "parley: %s\n", detail.text);
+    } else if (!question.len) {
+        fprintf(stderr,
+                "parley: what is the question? parley run [--image FILE] [--video FILE] \"QUESTION\"\n");
+    } else {
+        code = answer(&r);
+    }
+    bytes_deinit(&question);
     return code;
 }

@@ -9,6 +9,9 @@
 
 int command_serve(const options *o);   /* serves until it is told to stop */
 int command_run(const options *o);     /* one answer on the terminal */
+int command_chat(const options *o);    /* a conversation on the terminal */
+int command_status(const options *o);  /* what the local server does */
+int command_stop(const options *o);    /* ends it */
 int command_bench(const options *o);   /* measures and prints speeds */
 int command_inspect(const options *o); /* describes a checkpoint or a folder */
 int command_convert(const options *o); /* writes a checkpoint with quantized weights */

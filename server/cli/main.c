@@ -16,6 +16,9 @@ static int choose_model(options *o)
     if (o->command == COMMAND_SERVE && o->upstream && !o->model && !o->models_dir) {
         return 0; /* models of other servers alone */
     }
+    if (o->command == COMMAND_CHAT && o->connect) {
+        return 0; /* -m is a name that the other server knows */
+    }
     if (o->command == COMMAND_INSPECT && !o->model) {
         o->model = o->models_dir;
     }
@@ -41,7 +44,10 @@ static int choose_model(options *o)
 /* Sets what every command needs; false after printing what is wrong. */
 static bool prepare(options *o)
 {
-    log_level level = o->verbose ? LOG_DEBUG : o->command == COMMAND_SERVE && !o->quiet ? LOG_INFO : LOG_WARN;
+    log_level level = o->verbose                                 ? LOG_DEBUG
+                      : o->command == COMMAND_SERVE && !o->quiet ? LOG_INFO
+                      : o->command == COMMAND_CHAT ? LOG_ERROR /* nothing beside what is typed */
+                                                   : LOG_WARN;
     if (o->log_level && !log_parse_level(o->log_level, &level)) {
         return false;
     }
@@ -75,6 +81,12 @@ static int execute(options *o)
     if (o->command == COMMAND_HEALTH) {
         return command_health(o);
     }
+    if (o->command == COMMAND_STATUS) {
+        return command_status(o);
+    }
+    if (o->command == COMMAND_STOP) {
+        return command_stop(o);
+    }
     if (o->command == COMMAND_PULL) {
         return command_pull(o);
     }
@@ -94,6 +106,8 @@ static int execute(options *o)
     switch (o->command) {
     case COMMAND_RUN:
         return command_run(o);
+    case COMMAND_CHAT:
+        return command_chat(o);
     case COMMAND_BENCH:
         return command_bench(o);
     case COMMAND_INSPECT:

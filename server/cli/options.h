@@ -28,7 +28,10 @@ typedef enum command {
     COMMAND_DOCTOR,
     COMMAND_PULL,
     COMMAND_LIST,
-    COMMAND_REMOVE
+    COMMAND_REMOVE,
+    COMMAND_CHAT,
+    COMMAND_STATUS,
+    COMMAND_STOP
 } command;
 
 typedef struct option_file {
@@ -113,6 +116,8 @@ typedef struct options {
     const char *system;
     bool thinking;
     const char *prompt; /* the first word that is not an option */
+    /* chat */
+    const char *connect, *connect_key, *input_history;
     /* convert */
     const char *convert_from, *convert_to;
     /* bench */

@@ -161,7 +161,8 @@ static void print_program_end(void)
            "\\fBparley.conf\\fR(5).\n"
            ".SH EXAMPLES\n"
            ".nf\nparley\nparley serve \\-m ~/models/qwen \\-\\-quantize q8 \\-\\-port 8081\n"
-           "parley run \\-\\-image cat.png \"What is it?\"\n.fi\n"
+           "parley run \\-\\-image cat.png \"What is it?\"\n"
+           "cat build.log | parley run \"What failed?\"\nparley chat\n.fi\n"
            ".SH SEE ALSO\n\\fBparley.conf\\fR(5)\n");
 }
 

@@ -42,10 +42,14 @@ enum {
     IN_PULL = 512,
     IN_LIST = 1024,
     IN_REMOVE = 2048,
-    IN_ANSWER = IN_SERVE | IN_RUN,
+    IN_CHAT = 4096,
+    IN_STATUS = 8192,
+    IN_STOP = 16384,
+    IN_LOCAL = IN_HEALTH | IN_STATUS | IN_STOP,
+    IN_ANSWER = IN_SERVE | IN_RUN | IN_CHAT,
     IN_ENGINE = IN_ANSWER | IN_BENCH,
     IN_MODEL = IN_ENGINE | IN_INSPECT,
-    IN_EVERY = 4095
+    IN_EVERY = 32767
 };
 
 typedef enum option_group {

@@ -53,8 +53,9 @@ void serve_sandbox_shed_threads(char **argv)
     const char *word = argv[0] ? argv[1] : NULL, *n_threads = getenv(NAME);
     const sandbox_support there = sandbox_look();
     char program[PATH_MAX];
-    if ((word && word[0] != '-' && strcmp(word, "serve") != 0) || there.is_sanitized || !there.landlock ||
-        count_threads() <= 1 || (n_threads && strcmp(n_threads, "1") == 0)) {
+    if ((word && word[0] != '-' && strcmp(word, "serve") != 0 && strcmp(word, "chat") != 0) ||
+        there.is_sanitized || !there.landlock || count_threads() <= 1 ||
+        (n_threads && strcmp(n_threads, "1") == 0)) {
         return;
     }
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);

@@ -112,7 +112,7 @@ err_code history_keep_file(history_store *st, uint64_t scope, const void *data, 
 err_code history_store_add_file(history_store *st, uint64_t scope, const file_handle *file, err_detail *d)
 {
     database_begin(st->db);
-    return history_end(st, history_keep_file(st, scope, NULL, file, d), d);
+    return history_commit(st, history_keep_file(st, scope, NULL, file, d), d);
 }
 
 err_code history_store_open_file(history_store *st, uint64_t scope, const char *text, file_handle *out,
@@ -128,7 +128,7 @@ err_code history_store_open_file(history_store *st, uint64_t scope, const char *
         known = query_step(q);
         out->bytes = known ? (uint64_t)query_int(q, 0) : 0;
     }
-    const err_code err = history_end(st, ERR_OK, d);
+    const err_code err = history_commit(st, ERR_OK, d);
     if (err != ERR_OK) {
         return err;
     }

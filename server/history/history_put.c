@@ -425,7 +425,7 @@ err_code history_store_put(history_store *st, uint64_t scope, const char *id, co
     err_code err = history_check_room(st, 0, d);
     err = err == ERR_OK ? history_write_chat(st, scope, id, given, false, change, d) : err;
     err = err == ERR_OK ? history_check_room(st, 0, d) : err; /* what is beyond the quota is for deleting */
-    return history_end(st, err, d);
+    return history_commit(st, err, d);
 }
 
 /* Refused if the chat is no longer at the revision that was asked for. */
@@ -445,7 +445,7 @@ static err_code delete_chat(history_store *st, uint64_t scope, const char *id, i
             query_step(database_query(st->db, "DELETE FROM chats WHERE num = ?1", "i", num));
         }
     }
-    return history_end(st, err, d);
+    return history_commit(st, err, d);
 }
 
 err_code history_store_delete(history_store *st, uint64_t scope, const char *id, int64_t revision,

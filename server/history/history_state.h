@@ -40,7 +40,8 @@ void history_give_back(history_store *st);
 uint64_t history_file_limit(void);
 
 /* Ends a transaction and describes a failure of the database. */
-MUST_CHECK err_code history_end(history_store *st, err_code err, err_detail *d);
+/* (libedit has a history_end.) */
+MUST_CHECK err_code history_commit(history_store *st, err_code err, err_detail *d);
 /* ERR_LIMIT (history_full) if n_bytes more would be beyond the quota. Inside a transaction. */
 MUST_CHECK err_code history_check_room(history_store *st, uint64_t n_bytes, err_detail *d);
 /* ERR_IO (history_storage_failed); what: the file that could not be written. */

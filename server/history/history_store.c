@@ -9,7 +9,7 @@
 
 /* ---- what all of them need ---- */
 
-err_code history_end(history_store *st, err_code err, err_detail *d)
+err_code history_commit(history_store *st, err_code err, err_detail *d)
 {
     if (err != ERR_OK && !database_failed(st->db)) {
         return database_end(st->db, err, d);
@@ -89,7 +89,7 @@ err_code history_store_info(history_store *st, bytes *out, uint64_t scope, err_d
     bytes_printf(out,
                  "{\"object\":\"history\",\"enabled\":true,\"chats\":%lld,\"bytes\":%llu,\"quota\":%llu}",
                  (long long)n_chats, (unsigned long long)used, (unsigned long long)st->quota);
-    return history_end(st, ERR_OK, d);
+    return history_commit(st, ERR_OK, d);
 }
 
 /* ---- lists and search ---- */
@@ -238,7 +238,7 @@ err_code history_store_list(history_store *st, bytes *out, uint64_t scope, int l
     query *q = database_query(st->db, words ? SEARCH_SQL : LIST_SQL, "iiii", (int64_t)scope, updated, num,
                               (int64_t)limit + 1);
     if (words && !bind_words(q, words)) {
-        return history_end(st, err_set(d, ERR_NOMEM, "there is not enough memory for this search"), d);
+        return history_commit(st, err_set(d, ERR_NOMEM, "there is not enough memory for this search"), d);
     }
     bytes_append_str(out, "{\"object\":\"list\",\"data\":[");
     int n = 0;
@@ -259,7 +259,7 @@ err_code history_store_list(history_store *st, bytes *out, uint64_t scope, int l
     } else {
         bytes_append_str(out, "null}");
     }
-    return history_end(st, ERR_OK, d);
+    return history_commit(st, ERR_OK, d);
 }
 
 /* ---- one chat ---- */
@@ -273,7 +273,7 @@ err_code history_store_get(history_store *st, bytes *out, uint64_t scope, const 
                               " WHERE c.scope = ?1 AND c.id = ?2",
                               "it", (int64_t)scope, id);
     if (!query_step(q)) {
-        return history_end(st, history_no_chat(d), d);
+        return history_commit(st, history_no_chat(d), d);
     }
     const int64_t num = query_int(q, 6);
     append_summary(out, q);
@@ -299,5 +299,5 @@ err_code history_store_get(history_store *st, bytes *out, uint64_t scope, const 
         bytes_append(out, rest + 1, len - 1); /* "{" is there already */
     }
     bytes_append_str(out, "]}");
-    return history_end(st, ERR_OK, d);
+    return history_commit(st, ERR_OK, d);
 }

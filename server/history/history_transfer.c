@@ -142,7 +142,7 @@ static err_code list_ids(history_store *st, uint64_t scope, bytes *out, err_deta
         const char *id = query_text(q, 0, &len);
         bytes_append(out, id, len + 1);
     }
-    const err_code err = history_end(st, ERR_OK, d);
+    const err_code err = history_commit(st, ERR_OK, d);
     return err == ERR_OK && out->failed ? err_set(d, ERR_NOMEM, "no memory for the export") : err;
 }
 
@@ -200,5 +200,5 @@ err_code history_store_import(history_store *st, uint64_t scope, const json *giv
         *n_chats += err == ERR_OK;
     }
     err = err == ERR_OK ? history_check_room(st, 0, d) : err;
-    return history_end(st, err, d);
+    return history_commit(st, err, d);
 }

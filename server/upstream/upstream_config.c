@@ -52,16 +52,34 @@ static upstream_server *find(upstream_config *c, const char *name, size_t len)
 
 /* ---- --upstream ---- */
 
-/* The URL up to and with the version, so that paths can be added. */
-static err_code add_url(upstream_server *s, const char *url, err_detail *d)
+bool upstream_base_url(char *out, size_t cap, const char *url)
 {
     fetch_target target;
+    if (!strstr(url, "://") || !fetch_parse(&target, url) || url[strcspn(url, "?#")]) {
+        return false;
+    }
+    size_t n = strlen(url);
+    while (n > 0 && url[n - 1] == '/') {
+        n--;
+    }
+    const char *path = strchr(strstr(url, "://") + 3, '/');
+    const char *last = url + n;
+    while (path && last > path && last[-1] != '/') {
+        last--;
+    }
+    const bool has_version = path && last > path && last[0] == 'v' && isdigit((unsigned char)last[1]);
+    const int written = snprintf(out, cap, "%.*s%s", (int)n, url, has_version ? "" : "/v1");
+    return written > 0 && (size_t)written < cap;
+}
+
+static err_code add_url(upstream_server *s, const char *url, err_detail *d)
+{
     char full[FETCH_URL_MAX + 8];
     if (!strstr(url, "://")) {
         return err_set(d, ERR_INVALID, "--upstream %s: %s has no scheme; write http://%s or https://%s",
                        s->name, url, url, url);
     }
-    if (!fetch_parse(&target, url) || url[strcspn(url, "?#")]) {
+    if (!upstream_base_url(full, sizeof full, url)) {
         return err_set(
             d, ERR_INVALID,
             "--upstream %s: %s is no address of a server; it takes http://HOST:PORT or "
@@ -71,17 +89,6 @@ static err_code add_url(upstream_server *s, const char *url, err_detail *d)
     if (s->n_urls == UPSTREAM_REPLICAS) {
         return err_set(d, ERR_INVALID, "--upstream %s has more than %d addresses", s->name,
                        UPSTREAM_REPLICAS);
-    }
-    size_t n = strlen(url);
-    while (n > 0 && url[n - 1] == '/') {
-        n--;
-    }
-    snprintf(full, sizeof full, "%.*s", (int)n, url);
-    const char *path = strchr(strstr(full, "://") + 3, '/');
-    const char *last = path ? strrchr(path, '/') : NULL;
-    const bool has_version = last && last[1] == 'v' && isdigit((unsigned char)last[2]);
-    if (!has_version) {
-        snprintf(full + n, sizeof full - n, "/v1");
     }
     for (size_t i = 0; i < s->n_urls; i++) {
         if (strcmp(s->urls[i], full) == 0) {

@@ -65,6 +65,9 @@ typedef struct upstream_config {
 
 /* ERR_INVALID says which option is wrong and how; ERR_NOMEM. After an error too *out is deinited by the caller. */
 MUST_CHECK err_code upstream_config_read(upstream_config *out, const upstream_settings *s, err_detail *d);
+/* Writes a server's URL up to and with the version, /v1 where it names none, so that paths can be added.
+ * False if url is no http or https URL, holds a user, a query or a fragment, or does not fit. */
+MUST_CHECK bool upstream_base_url(char *out, size_t cap, const char *url);
 /* Frees what it owns; the keys are wiped. */
 void upstream_config_deinit(upstream_config *c);
 

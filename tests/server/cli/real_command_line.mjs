@@ -43,7 +43,7 @@ const refused = (args, sentence, env) => {
     assert.equal(status, 2, stderr);
 };
 
-const COMMANDS = ['serve', 'run', 'bench', 'inspect', 'convert', 'health', 'doctor', 'pull', 'list', 'remove', 'manual', 'version'];
+const COMMANDS = ['serve', 'run', 'bench', 'inspect', 'convert', 'health', 'chat', 'status', 'stop', 'doctor', 'pull', 'list', 'remove', 'manual', 'version'];
 
 test('help fits 80 columns, comes on standard output and ends with 0', () => {
     for (const args of [['--help'], ['help'], ...COMMANDS.map((c) => [c, '--help']), ['serve', '-m', 'x', '-h']]) {
