@@ -3,7 +3,7 @@
  *
  *     chat_server s; err_code err = chat_server_parse(&s, "http://127.0.0.1:8080", &detail);
  *     chat_client *c = chat_client_create(&s, NULL);
- *     chat_hooks hooks = {.on_text = show, .is_stopped = has_interrupt};
+ *     chat_hooks hooks = {.ctx = NULL};                // and what shows an answer
  *     chat_result r; err = chat_client_ask(c, body, n_body, &hooks, &r, &detail);
  *     chat_client_destroy(c);
  */

@@ -2,9 +2,9 @@
  * pipe. One at a time in a program: it handles SIGINT and SIGWINCH, and takes SIGTERM and SIGHUP for
  * the end. Main thread.
  *
- *     chat_line *l = chat_line_open(NULL, &detail);
+ *     chat_line *l; err_code err = chat_line_open(&l, NULL, &detail);
  *     bytes text = bytes_empty(LIMIT_BODY_BYTES);
- *     while (chat_line_read(l, "> ", &text) != CHAT_LINE_END) { ... }
+ *     while (chat_line_read(l, "> ", &text) != CHAT_LINE_END) { puts(bytes_str(&text)); }
  *     chat_line_close(l);
  *
  * Several lines are one text: Alt-Enter and a backslash at the end of a line begin another; what is

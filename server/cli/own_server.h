@@ -2,7 +2,7 @@
  * file that only this user can open. It ends with this program, however that ends. Main thread.
  *
  *     own_server s; err_code err = own_server_start(&s, o, &detail);
- *     while (own_server_look(&s, &code) == OWN_SERVER_LOADS) { ... }
+ *     int code; while (own_server_look(&s, &code) == OWN_SERVER_LOADS) { code = 0; }
  *     own_server_stop(&s);
  */
 #ifndef PARLEY_SERVER_CLI_OWN_SERVER_H
