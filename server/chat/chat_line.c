@@ -290,6 +290,7 @@ static const char *edit_line(chat_line *l, const char *prompt, size_t *n)
         sigaddset(&handled, SIGNALS[i]);
     }
     sigprocmask(SIG_BLOCK, &handled, &l->waiting);
+    el_set(l->edit, EL_PREP_TERM, 1); /* before the prompt: who sees it may type any key */
     mark_pastes(l, PASTE_ON);
     const char *line = el_gets(l->edit, &count);
     mark_pastes(l, PASTE_OFF);

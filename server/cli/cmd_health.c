@@ -3,13 +3,14 @@
 #include <string.h>
 
 #include "server/cli/commands.h"
-#include "server/cli/local_server.h"
+#include "server/local_server.h"
 
 int command_health(const options *o)
 {
+    const local_address at = {.hosts = o->host, .port = o->port, .prefix = o->api_prefix};
     local_reply r;
     int code = 1;
-    if (!local_server_get(&r, o, "/health", NULL)) {
+    if (!local_server_get(&r, &at, "/health", NULL)) {
         fprintf(stderr, "parley: %s: %s\n", r.where, r.why);
     } else if (r.status == 200) {
         code = 0;

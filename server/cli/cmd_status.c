@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "server/cli/commands.h"
-#include "server/cli/local_server.h"
+#include "server/local_server.h"
 
 enum { KEYS_BYTES = 65536, KEY_BYTES = 512, SOON_MS = 2000 };
 
@@ -46,13 +46,14 @@ static bool first_key(char key[KEY_BYTES], const options *o)
 /* /v1/status as a document; NULL after saying why. */
 static json_doc *ask(local_reply *r, const options *o)
 {
+    const local_address at = {.hosts = o->host, .port = o->port, .prefix = o->api_prefix};
     char key[KEY_BYTES];
     json_doc *doc = NULL;
     if (!first_key(key, o)) {
         *r = (local_reply){.fd = -1};
         return NULL;
     }
-    if (!local_server_get(r, o, "/v1/status", key[0] ? key : NULL)) {
+    if (!local_server_get(r, &at, "/v1/status", key[0] ? key : NULL)) {
         fail(r, r->why);
     } else if (r->status == 401 || r->status == 403) {
         fail(r, "the server wants a key: --api-key-file FILE, or PARLEY_API_KEY");
@@ -153,9 +154,10 @@ static int end_process(const local_reply *r, int process)
 
 int command_stop(const options *o)
 {
+    const local_address at = {.hosts = o->host, .port = o->port, .prefix = o->api_prefix};
     local_reply r;
     int code = 1, process = -1;
-    if (!local_server_get(&r, o, "/health", NULL)) {
+    if (!local_server_get(&r, &at, "/health", NULL)) {
         fail(&r, r.why);
         goto out;
     }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "server/cli/commands.h"
-#include "server/cli/local_server.h"
+#include "server/local_server.h"
 
 enum { BODY_MIB = 1024 };
 
@@ -92,8 +92,8 @@ own_server_state own_server_look(own_server *s, int *code)
         }
         return OWN_SERVER_ENDED;
     }
-    const options o = {.host = s->host};
-    const bool is_ready = local_server_get(&reply, &o, "/health", NULL) && reply.status == 200;
+    const local_address at = {.hosts = s->host};
+    const bool is_ready = local_server_get(&reply, &at, "/health", NULL) && reply.status == 200;
     local_reply_deinit(&reply);
     return is_ready ? OWN_SERVER_READY : OWN_SERVER_LOADS;
 }

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* strcasestr, struct ucred */
-#include "server/cli/local_server.h"
+#include "server/local_server.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -87,20 +87,20 @@ static bool read_reply(local_reply *out)
     return true;
 }
 
-bool local_server_get(local_reply *out, const options *o, const char *path, const char *key)
+bool local_server_get(local_reply *out, const local_address *at, const char *path, const char *key)
 {
     char host[HOST_BYTES], piece[4096], request[REQUEST_BYTES];
     *out = (local_reply){.body = bytes_empty(REPLY_BYTES)};
-    first_host(host, sizeof host, o->host);
+    first_host(host, sizeof host, at->hosts);
     snprintf(out->where, sizeof out->where, strncmp(host, "unix:", 5) == 0 ? "%s" : "%s port %lld", host,
-             (long long)o->port);
-    out->fd = open_connection(host, o->port);
+             (long long)at->port);
+    out->fd = open_connection(host, at->port);
     if (out->fd < 0) {
         snprintf(out->why, sizeof out->why, "%s", strerror(errno));
         return false;
     }
     const int length = snprintf(request, sizeof request, "GET %s%s HTTP/1.1\r\nHost: localhost\r\n%s%s%s\r\n",
-                                o->api_prefix ? o->api_prefix : "", path, key ? "Authorization: Bearer " : "",
+                                at->prefix ? at->prefix : "", path, key ? "Authorization: Bearer " : "",
                                 key ? key : "", key ? "\r\n" : "");
     ssize_t n = length < REQUEST_BYTES ? send(out->fd, request, (size_t)length, MSG_NOSIGNAL) : -1;
     while (n > 0 && !out->body.failed && !read_reply(out) &&
