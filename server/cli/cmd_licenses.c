@@ -23,6 +23,7 @@ static const struct {
     {"zlib", "Zlib"},
     {"SQLite", "public domain"},
     {"libcurl", "curl"},
+    {"libedit", "BSD-3-Clause"},
 };
 
 static bool print_file(const char *path)
