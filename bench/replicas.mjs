@@ -32,7 +32,7 @@ const id = (await request(parleys[0], { path: '/v1/models' })).json().data[0].id
 
 let model = 'default', proxy, target;
 if (KIND === 'parley') {
-    const front = await startServer(['--upstream', `gpu=${ports.map((p) => `http://127.0.0.1:${p}`).join(',')}`], { PARLEY_CONFIG: 'none' });
+    const front = await startServer(['--port', '0', '--upstream', `gpu=${ports.map((p) => `http://127.0.0.1:${p}`).join(',')}`], { PARLEY_CONFIG: 'none' });
     await eventually(async () => (await request(front, { path: '/v1/status' })).json().upstreams[0].replicas.map((r) => r.state).join(), 'up,up,up');
     [model, proxy, target] = [`gpu/${id}`, front.child, () => front.port];
 } else if (KIND === 'haproxy') {
@@ -94,7 +94,7 @@ await round('turn 1');
 await round('turn 2');
 if (KIND !== 'blind') {
     await round('turn 3');
-    await round('turn 4, one is killed', async () => { await sleep(1000); parleys[1].child.kill('SIGKILL'); });
+    await round('turn 4, one is killed', async () => { await sleep(300); parleys[1].child.kill('SIGKILL'); });
     await round('turn 5, with two');
     parleys[1] = await start(ports[1]);
     await sleep(3000); // it is found again

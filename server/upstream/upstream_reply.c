@@ -307,7 +307,8 @@ static void take_document(upstream_reply *r, const json *root)
         fail(r, "upstream_broken", "has sent something else than an answer");
         return;
     }
-    if (json_typeof(json_get(root, "error")) != JSON_NULL) {
+    if (json_typeof(json_get(root, "error")) != JSON_NULL ||
+        strcmp(json_str(json_get(root, "object"), ""), "error") == 0) {
         take_error(r, root, 0);
         return;
     }

@@ -1,11 +1,17 @@
 /**
  * Other servers as Parley meets them: a double that lists a model and streams an answer in the wire form of an
- * engine. The forms are written from what these servers document; none was recorded from a running one:
+ * engine. The forms are written from what these servers document and from their protocol sources; none was recorded from
+ * a running one:
  *
  *   vllm      vLLM 0.2x: "OpenAI-Compatible Server" and "Reasoning Outputs" (`reasoning`; a role chunk first, usage
  *             in a chunk without choices, names of tools and their arguments in chunks of their own)
  *   sglang    SGLang: "OpenAI APIs" and "Reasoning Parser" (`reasoning_content`, null members in every delta,
  *             `matched_stop`, errors as data: {"error": {..}})
+ *   vllm-new, sglang-new  as their protocol sources have it in 2026 (vllm/entrypoints/openai/chat_completion and
+ *             generate/base/protocol.py; sglang/srt/entrypoints/openai/protocol.py and sse_utils.py): usage in every
+ *             chunk, the end of the thoughts and the beginning of the content in one delta, a call's name with its
+ *             first arguments and several calls in one delta, empty lists, `metrics`, `sglext`, no null members,
+ *             `reasoning_tokens`
  *   llamacpp  llama.cpp: the README of its server (an empty last delta, `timings`)
  *   inline    any of them without a parser of its own: think tags in the content
  *   whole     a server that does not stream: one document, tool calls in one piece
@@ -54,6 +60,35 @@ function chunks(engine, model, answer) {
     return list;
 }
 
+/** What one delta holds in the newest forms: pieces that follow each other at once come together. */
+function newDeltas(engine, answer) {
+    const n = answer.cut ?? 5, name = engine === 'vllm-new' ? 'reasoning' : 'reasoning_content';
+    const thoughts = split(answer.reasoning ? `${answer.reasoning}\n` : '', n);
+    const content = split((answer.reasoning && answer.content ? '\n\n' : '') + (answer.content ?? ''), n);
+    const deltas = thoughts.map((piece) => ({ [name]: piece }));
+    if (thoughts.length && content.length) deltas[deltas.length - 1].content = content.shift();
+    deltas.push(...content.map((piece) => ({ content: piece })));
+    const pieces = (answer.calls ?? []).flatMap(({ name: called, args }, index) => split(args, n).map((piece, i) =>
+        (i ? { index, function: { arguments: piece } } : { index, id: `chatcmpl-tool-${index}`, type: 'function', function: { name: called, arguments: piece } })));
+    for (let i = 0; i < pieces.length; i += 3) deltas.push({ tool_calls: pieces.slice(i, i + 3) });
+    return deltas;
+}
+
+function newChunks(engine, model, answer) {
+    const vllm = engine === 'vllm-new', all = usageOf(answer);
+    const base = { id: vllm ? 'chatcmpl-8d0f' : '0f3c', object: 'chat.completion.chunk', created: 1795000000, model };
+    const usage = (completion) => ({ ...all, completion_tokens: completion, total_tokens: all.prompt_tokens + completion, ...(vllm ? {} : { reasoning_tokens: 0 }) });
+    const last = answer.finish ?? (answer.calls?.length ? 'tool_calls' : 'stop');
+    const choice = (delta, finish) => ({ index: 0, delta: vllm && !delta.tool_calls ? { ...delta, tool_calls: [] } : delta, logprobs: null, finish_reason: finish, ...(vllm ? { stop_reason: null, token_ids: null } : { matched_stop: finish && '<|im_end|>' }) });
+    const deltas = newDeltas(engine, answer);
+    return [
+        { ...base, choices: [choice({ role: 'assistant', content: '' }, null)], usage: usage(0), ...(vllm ? { prompt_token_ids: null } : {}) },
+        ...deltas.map((delta, i) => ({ ...base, choices: [choice(delta, null)], usage: usage(i + 1) })),
+        { ...base, choices: [choice({}, last)], usage: usage(all.completion_tokens), ...(vllm ? { system_fingerprint: 'vllm-0.2x' } : { sglext: { cached_tokens_details: { device: 3, host: 0 } } }) },
+        { ...base, choices: [], usage: { ...usage(all.completion_tokens), prompt_tokens_details: answer.cached ? { cached_tokens: answer.cached } : null }, ...(vllm ? { metrics: { time_to_first_token: 0.1 } } : {}) },
+    ];
+}
+
 /** The answer's stream as text, or the one document of a server that does not stream. */
 export function wire(engine, model, answer) {
     if (engine === 'whole') {
@@ -63,11 +98,11 @@ export function wire(engine, model, answer) {
         return JSON.stringify({ id: 'chatcmpl-whole', object: 'chat.completion', created: 1, model, choices: [{ index: 0, message, finish_reason: answer.finish ?? (answer.calls?.length ? 'tool_calls' : 'stop') }],
             usage: { ...usageOf(answer), prompt_tokens_details: answer.cached ? { cached_tokens: answer.cached } : null } });
     }
-    const text = chunks(engine, model, answer).map(sse).join('') + sse('[DONE]');
+    const text = (engine.endsWith('-new') ? newChunks : chunks)(engine, model, answer).map(sse).join('') + sse('[DONE]');
     return engine === 'hosted' ? `: OPENROUTER PROCESSING\n\n${text}`.replaceAll('\n', '\r\n') : text;
 }
 
-const OWNERS = { vllm: 'vllm', sglang: 'sglang', llamacpp: 'llamacpp', inline: 'vllm', whole: 'someone', hosted: 'system' };
+const OWNERS = { vllm: 'vllm', sglang: 'sglang', 'vllm-new': 'vllm', 'sglang-new': 'sglang', llamacpp: 'llamacpp', inline: 'vllm', whole: 'someone', hosted: 'system' };
 
 /**
  * Starts one. `answer(body, res, req)` says what it answers: an object for `wire`, or nothing if it has written

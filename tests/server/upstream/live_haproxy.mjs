@@ -99,6 +99,18 @@ test('one that is told to stop gets nothing new, and what it has begun is finish
     parleys.splice(home, 1);
 });
 
+test('a long request whose Parley dies before it answers is answered by another', async () => {
+    const body = JSON.stringify({ messages: [{ role: 'system', content: 'x'.repeat(18000) }, { role: 'user', content: '!delay=100 !len=30 go' }] });
+    const pending = request(front, { method: 'POST', path: '/v1/chat/completions', headers: { 'Content-Type': 'application/json', 'X-Affinity': 'killed' }, body });
+    const running = async () => Promise.all(parleys.map(async (p) => (await request(p, { path: '/v1/status' })).json().running.length));
+    await eventually(async () => (await running()).includes(1), true);
+    const home = (await running()).indexOf(1);
+    parleys[home].child.kill('SIGKILL');
+    const reply = await pending;
+    assert.equal(reply.status, 200, reply.text);
+    parleys.splice(home, 1);
+});
+
 test('the rest end well', async () => {
     for (const p of parleys) assert.equal(await p.stop(), 0);
 });

@@ -114,6 +114,11 @@ test('errors before the stream keep their status, errors in it end it', async ()
     assert.equal(stream.status, 200);
     assert.match(stream.text, /"content":"a"/);
     assert.match(stream.text, /gpu failed \(500\): out of pages/);
+    const flat = { object: 'error', message: 'the grammar is broken', type: 'BadRequestError', param: null, code: 400 };
+    gpu.answer = (body, res) => { res.writeHead(400, { 'Content-Type': 'application/json' }); res.end(JSON.stringify(flat)); };
+    assert.deepEqual([(await chatTo('big')).status, /gpu: the grammar is broken/.test((await chatTo('big')).text)], [400, true]);
+    gpu.answer = (body, res) => { res.setHeader('Content-Type', 'text/event-stream'); res.end(`data: ${JSON.stringify(flat)}\n\ndata: [DONE]\n\n`); };
+    assert.match((await chatTo('big', { stream: true })).text, /gpu: the grammar is broken/);
     gpu.answer = (body, res) => { res.writeHead(400); res.end(JSON.stringify({ error: { message: "This model's maximum context length is 4096 tokens.", code: 400 } })); };
     assert.equal((await chatTo('big')).json().error.code, 'context_length_exceeded');
 });
@@ -447,7 +452,7 @@ test('the same stream in every form gives the same events as the local engine', 
         const raw = `!raw ${answer.reasoning ? `<think>\n${answer.reasoning}\n</think>\n\n` : ''}${answer.content ?? ''}${answer.content && answer.calls ? '\n\n' : ''}${(answer.calls ?? []).map((c) => call(c.name, c.args)).join('\n')}`;
         const local = shape((await chatTo('default', { stream: true, tools }, raw)).text);
         const localTypes = types((await auth('/v1/responses', { model: 'default', stream: true, input: raw, tools: tools.map((t) => ({ type: 'function', ...t.function })) })).text);
-        for (const engine of ['vllm', 'sglang', 'llamacpp', 'inline', 'whole', 'hosted']) {
+        for (const engine of ['vllm', 'vllm-new', 'sglang', 'sglang-new', 'llamacpp', 'inline', 'whole', 'hosted']) {
             gpu.answer = (body, res) => {
                 res.setHeader('Content-Type', engine === 'whole' ? 'application/json' : 'text/event-stream');
                 res.end(wire(engine, 'org/big', { ...answer, cut: 1 + (n % 7) }));
@@ -459,7 +464,7 @@ test('the same stream in every form gives the same events as the local engine', 
             n++;
         }
     }
-    assert.equal(n, 60);
+    assert.equal(n, 80);
 });
 
 test('it ends cleanly while an answer runs', async () => {
