@@ -49,7 +49,9 @@ static size_t number_of(FILE *f, const char *word)
     char line[LINE_MAX_BYTES];
     const size_t len = strlen(word);
     while (f && !found && fgets(line, sizeof line, f)) {
-        found = strncmp(line, word, len) == 0 && sscanf(line + len, " %llu", &n) == 1;
+        char *end = line + len;
+        n = strncmp(line, word, len) == 0 ? strtoull(line + len, &end, 10) : 0;
+        found = end > line + len;
     }
     if (f) {
         fclose(f);
@@ -107,9 +109,13 @@ static void read_groups(memory_state *m, const char *root, const group_files *fi
 /* The part of ten seconds in which every task waited, by the kernel's pressure stall information. */
 static double stalled_of(FILE *f)
 {
+    static const char WORD[] = "full avg10=";
     double percent = 0;
     char line[LINE_MAX_BYTES];
-    while (f && fgets(line, sizeof line, f) && sscanf(line, "full avg10=%lf", &percent) != 1) {
+    while (f && fgets(line, sizeof line, f)) {
+        if (strncmp(line, WORD, sizeof WORD - 1) == 0) {
+            percent = strtod(line + sizeof WORD - 1, NULL);
+        }
     }
     if (f) {
         fclose(f);

@@ -173,6 +173,9 @@ static void compose_slice(bytes *out, code_points *p, const char *text, size_t l
             return;
         }
     }
+    if (p->len == 0) {
+        return;
+    }
     if (!order_marks(p)) {
         out->failed = true;
         return;

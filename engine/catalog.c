@@ -59,17 +59,28 @@ static bool is_gguf(const char *name)
     return n > strlen(".gguf") && strcmp(name + n - strlen(".gguf"), ".gguf") == 0;
 }
 
+/* A number of five digits. */
+static bool part_number(const char *p, unsigned *out)
+{
+    *out = 0;
+    for (int i = 0; i < 5; i++) {
+        if (p[i] < '0' || p[i] > '9') {
+            return false;
+        }
+        *out = 10 * *out + (unsigned)(p[i] - '0');
+    }
+    return true;
+}
+
 /* The beginning of "-0000N-of-0000M" at the end of a name without ".gguf"; NULL if it is not that
  * of a part. */
 static const char *part_of(const char *name, size_t n, unsigned *no)
 {
     unsigned of = 0;
-    int end = 0;
-    if (n <= PART_CHARS || sscanf(name + n - PART_CHARS, "-%5u-of-%5u%n", no, &of, &end) != 2 ||
-        end != PART_CHARS) {
-        return NULL;
-    }
-    return name + n - PART_CHARS;
+    const char *part = n > PART_CHARS ? name + n - PART_CHARS : NULL;
+    const bool is_part = part && part[0] == '-' && part_number(part + 1, no) &&
+                         strncmp(part + 6, "-of-", 4) == 0 && part_number(part + 10, &of);
+    return is_part ? part : NULL;
 }
 
 /* A GGUF file that stands for a model: no vision tower, and of a model in parts the first. */

@@ -312,6 +312,9 @@ void decode_step(engine *e)
 {
     block b = {0};
     decode_plan plan = find_running(e);
+    if (plan.n_running == 0) {
+        return;
+    }
     const int64_t start = clock_ns();
     guess(e, &plan);
     for (int32_t i = 0; i < plan.n_running; i++) {

@@ -262,7 +262,8 @@ err_code prepare_video(const engine *e, gen_request *r, gen_media *m, const chat
 
 int engine_video_worker(void)
 {
-    _Static_assert(sizeof ENGINE_VIDEO_COMMAND == sizeof VIDEO_WORKER_COMMAND, "one word in two headers");
+    enum { WORD_BYTES = sizeof ENGINE_VIDEO_COMMAND };
+    _Static_assert(WORD_BYTES == sizeof VIDEO_WORKER_COMMAND, "one word in two headers");
     return video_worker_main();
 }
 

@@ -150,7 +150,7 @@ static void thin_out(engine *e, slot *s, const float *shares)
         return;
     }
     select_gather(r->prompt.ids + done, r->positions + done, st->kept, n_kept);
-    r->prompt.len = (size_t)(done + n_kept);
+    r->prompt.len = (size_t)done + (size_t)n_kept;
     s->n_skipped = n - n_kept;
     r->rope_delta += s->n_skipped;
     seq_state_set_rope_delta(s->seq, r->rope_delta);

@@ -177,7 +177,7 @@ static err_code check_header(const header *h, disk_file *f, int64_t n_file, bool
     }
     if ((uint64_t)n_file != sizeof *h + h->n_bytes || h->n_bytes > INT64_MAX / 2) {
         return err_set(d, ERR_CORRUPT, "%s has %lld bytes, its header says %llu", name, (long long)n_file,
-                       (unsigned long long)(sizeof *h + h->n_bytes));
+                       sizeof *h + (unsigned long long)h->n_bytes);
     }
     f->n_bytes = h->n_bytes;
     memcpy(f->fingerprint.bytes, h->fingerprint, HASH_BYTES);

@@ -62,7 +62,7 @@ static err_code read_entry(disk_cache *dc, disk_load *l, const disk_id *ids, con
                            err_detail *d)
 {
     const size_t n_key = 1 + (size_t)l->hit.n_tokens;
-    disk_entry_facts f;
+    disk_entry_facts f = {0};
     enum { OTHERS = 5 };
     uint64_t *key = malloc(n_key * sizeof *key);
     disk_id *blocks = malloc(p->n_blocks * sizeof *blocks);

@@ -191,7 +191,7 @@ void vision_cache_store(vision_cache *vc, const uint8_t key[HASH_BYTES], const p
     if (find(vc, key)) {
         free_entry(e);
     } else {
-        while (vc->stats.bytes + e->bytes > vc->budget) {
+        while (vc->oldest && vc->stats.bytes + e->bytes > vc->budget) {
             drop(vc, vc->oldest);
             vc->stats.n_evictions++;
         }

@@ -184,7 +184,7 @@ static err_code write_sizes(const gguf_job *j, const gguf_config_source *from)
         kv_heads = heads;
     }
     if (!gguf_job_count(j, "attention.key_length", &key)) {
-        key = width / heads;
+        key = heads ? width / heads : 0;
     }
     if (gguf_job_count(j, "attention.value_length", &value) && value != key) {
         return err_set(j->detail, ERR_UNSUPPORTED,
@@ -200,6 +200,18 @@ static err_code write_sizes(const gguf_job *j, const gguf_config_source *from)
     return ERR_OK;
 }
 
+/* The width of a recurrent head, under `name`: the inner size over the heads. */
+static err_code write_head_width(const gguf_job *j, const char *name)
+{
+    uint64_t inner = 0, heads = 0;
+    if (!gguf_job_count(j, "ssm.time_step_rank", &heads) || heads == 0 ||
+        !gguf_job_count(j, "ssm.inner_size", &inner) || inner % heads != 0) {
+        return gguf_job_missing(j, "ssm.inner_size");
+    }
+    bytes_printf(j->out, ",\"%s\":%llu", name, (unsigned long long)(inner / heads));
+    return ERR_OK;
+}
+
 static err_code write_deltanet(const gguf_job *j)
 {
     static const gguf_count counts[] = {
@@ -209,16 +221,8 @@ static err_code write_deltanet(const gguf_job *j)
         {"ssm.time_step_rank", "linear_num_value_heads", true},
         {"full_attention_interval", "full_attention_interval", false},
     };
-    uint64_t inner = 0, heads = 0;
     err_code err = gguf_job_write_counts(j, counts, ARRAY_LEN(counts));
-    gguf_job_count(j, "ssm.time_step_rank", &heads);
-    if (!err && (!gguf_job_count(j, "ssm.inner_size", &inner) || heads == 0 || inner % heads != 0)) {
-        err = gguf_job_missing(j, "ssm.inner_size");
-    }
-    if (!err) {
-        bytes_printf(j->out, ",\"linear_value_head_dim\":%llu", (unsigned long long)(inner / heads));
-    }
-    return err;
+    return err ? err : write_head_width(j, "linear_value_head_dim");
 }
 
 static err_code write_experts(const gguf_job *j)
@@ -262,16 +266,11 @@ static err_code write_nemotron(const gguf_job *j)
     };
     static const char *const signs[][2] = {
         {"ssm_in.weight", "M"}, {"attn_q.weight", "*"}, {"ffn_gate_inp.weight", "E"}, {"ffn_up.weight", "-"}};
-    uint64_t inner = 0, heads = 0;
     err_code err = gguf_job_write_counts(j, counts, ARRAY_LEN(counts));
-    gguf_job_count(j, "ssm.time_step_rank", &heads);
-    if (!err && (!gguf_job_count(j, "ssm.inner_size", &inner) || heads == 0 || inner % heads != 0)) {
-        err = gguf_job_missing(j, "ssm.inner_size");
-    }
+    err = err ? err : write_head_width(j, "mamba_head_dim");
     if (err) {
         return err;
     }
-    bytes_printf(j->out, ",\"mamba_head_dim\":%llu", (unsigned long long)(inner / heads));
     gguf_job_write_number(j, "attention.layer_norm_rms_epsilon", "layer_norm_epsilon");
     write_router(j);
     bytes_append_str(j->out, ",\"hybrid_override_pattern\":\"");
