@@ -11,7 +11,7 @@ class VideoClip extends LitElement {
         video: { attribute: false },
         from: { attribute: false },
         to: { attribute: false },
-        part: { attribute: false },
+        section: { attribute: false },
         at: { state: true },
         playing: { state: true },
         broken: { state: true },
@@ -25,7 +25,8 @@ class VideoClip extends LitElement {
         this.from = 0;
         /** @type {number|undefined} */
         this.to = undefined;
-        this.part = '';
+        /** It in words. Not `part`: every element has that, and it would be set before this class is there. */
+        this.section = '';
         this.at = 0;
         this.playing = false;
         this.broken = false;
@@ -48,11 +49,11 @@ class VideoClip extends LitElement {
 
     render() {
         const { name, blob, seconds = 0 } = this.video;
-        const { from, to = seconds * 1000, part } = this;
+        const { from, to = seconds * 1000, section } = this;
         if (this.broken) return html`<div class="image missing">${icon('play')}<span>${t`${name} cannot be played here`}</span></div>`;
-        const label = part ? `${name}, ${part}` : name;
+        const label = section ? `${name}, ${section}` : name;
         return html`<figure class="clip">
-            <video class="image" src="${urlOf(/** @type {Blob} */ (blob))}${part ? `#t=${from / 1000}${this.to ? `,${this.to / 1000}` : ''}` : ''}"
+            <video class="image" src="${urlOf(/** @type {Blob} */ (blob))}${section ? `#t=${from / 1000}${this.to ? `,${this.to / 1000}` : ''}` : ''}"
                 muted playsinline preload="metadata" tabindex="-1" aria-label=${label}
                 @timeupdate=${this.#moved} @seeked=${this.#moved} @play=${this.#moved} @pause=${this.#moved} @loadedmetadata=${this.#moved}
                 @click=${this.#toggle} @error=${() => (this.broken = true)}></video>
@@ -67,7 +68,7 @@ class VideoClip extends LitElement {
                     ? html`<button type="button" class="quiet icon-only small" aria-label=${t`Show ${name} in full screen`} title=${t`Full screen`} @click=${this.#whole}>${icon('expand')}</button>`
                     : nothing}
             </div>
-            ${part ? html`<figcaption class="video-part">${part}</figcaption>` : nothing}
+            ${section ? html`<figcaption class="video-part">${section}</figcaption>` : nothing}
         </figure>`;
     }
 

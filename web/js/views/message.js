@@ -149,7 +149,7 @@ class ChatMessage extends LitElement {
             // What was cut off was not sent, and is not shown.
             const { start_ms: start = 0, end_ms: end } = image.video ?? {};
             const part = start || end ? partWords(start, end) : '';
-            return html`<video-clip .video=${image} .from=${start} .to=${end} .part=${part}></video-clip>`;
+            return html`<video-clip .video=${image} .from=${start} .to=${end} .section=${part}></video-clip>`;
         }
         return html`<button type="button" class="image" aria-label=${t`Show ${image.name} large`}
             @click=${() => this.#tell('show-image', { image })}>
