@@ -19,4 +19,12 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
     set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_avx512_bf16.c
         PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512bf16;${level}")
     set_source_files_properties(${CMAKE_SOURCE_DIR}/vision/image/resize_avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-O3")
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    set(level -O3)
+    if(PARLEY_SANITIZE)
+        set(level -O2 -fno-sanitize=undefined)
+    endif()
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_neon.c PROPERTIES COMPILE_OPTIONS "${level}")
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_neon_dotprod.c
+        PROPERTIES COMPILE_OPTIONS "-march=armv8.2-a+dotprod;${level}")
 endif()

@@ -12,6 +12,12 @@ endif()
 add_test(NAME scripts/install_test COMMAND ${CMAKE_SOURCE_DIR}/tests/scripts/install_test)
 set_tests_properties(scripts/install_test PROPERTIES LABELS lint TIMEOUT 60)
 
+# The kernels of another processor family; a sanitizer does not see them.
+if(NOT PARLEY_SANITIZE)
+    add_test(NAME scripts/aarch64_test COMMAND ${CMAKE_SOURCE_DIR}/tests/scripts/aarch64_test)
+    set_tests_properties(scripts/aarch64_test PROPERTIES LABELS compute SKIP_RETURN_CODE 77 TIMEOUT 600)
+endif()
+
 add_test(NAME scripts/packaging_test COMMAND ${CMAKE_SOURCE_DIR}/tests/scripts/packaging_test ${CMAKE_BINARY_DIR})
 set_tests_properties(scripts/packaging_test PROPERTIES LABELS server TIMEOUT 120)
 

@@ -30,6 +30,14 @@ unsigned cpu_flags(void)
     }
     return flags;
 }
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
+
+unsigned cpu_flags(void)
+{
+    const unsigned long has = getauxval(AT_HWCAP);
+    return CPU_NEON | (has & HWCAP_ASIMDDP ? CPU_NEON_DOTPROD : 0);
+}
 #else
 unsigned cpu_flags(void)
 {
@@ -48,6 +56,7 @@ bool cpu_parse_level(const char *text, unsigned *mask)
         {"avx2", CPU_AVX2},
         {"avx512", CPU_AVX2 | CPU_AVX512},
         {"avx512+vnni", CPU_AVX2 | CPU_AVX512 | CPU_AVX512_VNNI},
+        {"neon", CPU_NEON},
     };
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         if (strcmp(text, levels[i].name) == 0) {
@@ -60,6 +69,9 @@ bool cpu_parse_level(const char *text, unsigned *mask)
 
 const char *cpu_describe(unsigned flags)
 {
+    if (flags & CPU_NEON) {
+        return flags & CPU_NEON_DOTPROD ? "neon+dotprod" : "neon";
+    }
     if (!(flags & CPU_AVX2)) {
         return "generic";
     }

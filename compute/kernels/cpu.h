@@ -13,15 +13,17 @@ enum {
     /* The BF16 dot instruction does twice the work of two FMAs: AMD. Measured on a Xeon with AMX:
      * half of it. */
     CPU_BF16_IS_FAST = 1 << 4,
+    CPU_NEON = 1 << 5, /* every aarch64 */
+    CPU_NEON_DOTPROD = 1 << 6,
 };
 
 /* Flags of this processor and operating system. */
 unsigned cpu_flags(void);
 
-/* "native", "generic", "avx2", "avx512", "avx512+vnni" to a mask for cpu_flags(); false for another word. */
+/* "native", "generic", "avx2", "avx512", "avx512+vnni", "neon" to a mask for cpu_flags(); false for another word. */
 bool cpu_parse_level(const char *text, unsigned *mask);
 
-/* "generic", "avx2", "avx512" or "avx512+vnni+bf16" for a set of flags; constant string. */
+/* "generic", "avx2", "avx512", "avx512+vnni+bf16" or "neon+dotprod" for a set of flags; constant string. */
 const char *cpu_describe(unsigned flags);
 
 /* Physical cores that this process may run on (its affinity mask, siblings counted once); at least

@@ -18,5 +18,11 @@ const ops *ops_select(unsigned flags)
     if ((flags & CPU_AVX2) && ops_avx2()) {
         return ops_avx2();
     }
+    if ((flags & CPU_NEON) && (flags & CPU_NEON_DOTPROD) && ops_neon_dotprod()) {
+        return ops_neon_dotprod();
+    }
+    if ((flags & CPU_NEON) && ops_neon()) {
+        return ops_neon();
+    }
     return ops_generic();
 }

@@ -193,5 +193,7 @@ const ops *ops_avx2(void);
 const ops *ops_avx512(void);
 const ops *ops_avx512_vnni(void); /* needs VNNI too */
 const ops *ops_avx512_bf16(void); /* needs VNNI and BF16 too */
+const ops *ops_neon(void);
+const ops *ops_neon_dotprod(void); /* needs the extension of dot products */
 
 #endif

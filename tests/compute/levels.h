@@ -32,6 +32,8 @@ static inline const test_level *test_levels(void)
         {"avx512", AVX512, ops_avx512},
         {"avx512+vnni", VNNI, ops_avx512_vnni},
         {"avx512+vnni+bf16", BF16, ops_avx512_bf16},
+        {"neon", CPU_NEON, ops_neon},
+        {"neon+dotprod", CPU_NEON | CPU_NEON_DOTPROD, ops_neon_dotprod},
     };
     enum { N = sizeof all / sizeof all[0] };
     static test_level here[N + 1];

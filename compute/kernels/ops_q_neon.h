@@ -1,0 +1,87 @@
+/* ops_q_neon: products of rows in 8 and 4 bits, written once over a function that adds four products of
+ * bytes. For ops_neon.c and ops_neon_dotprod.c alone. Any thread. Meaning and order of sums: dot_q_fn in ops.h.
+ */
+#ifndef PARLEY_COMPUTE_KERNELS_OPS_Q_NEON_H
+#define PARLEY_COMPUTE_KERNELS_OPS_Q_NEON_H
+
+#include <arm_neon.h>
+
+#include "compute/formats/half.h"
+#include "compute/kernels/kernel.h"
+#include "compute/kernels/ops.h"
+
+dot_q_fn dot_q8_neon, dot_q4_neon;
+dot_q_fn dot_q8_dotprod, dot_q4_dotprod; /* need the extension */
+
+typedef int32x4_t sums_of_four_fn(int8x16_t a, int8x16_t b);
+
+/* Lanes 0 .. 15 += minima of up to 16 blocks times the sums of x. */
+static ALWAYS_INLINE void add_minima_neon(float32x4_t sum[4], const unsigned char *minima, const float *x_sum,
+                                          size_t n)
+{
+    float m[16] = {0};
+    for (size_t i = 0; i < n; i++) {
+        m[i] = bf16_at(minima + 2 * i);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        sum[i] = vfmaq_f32(sum[i], vld1q_f32(m + 4 * i), vld1q_f32(x_sum + 4 * i));
+    }
+}
+
+static ALWAYS_INLINE float dot_row_neon(const bool q4, const quant_x *x, const unsigned char *w, size_t Kp,
+                                        sums_of_four_fn *sums_of_four)
+{
+    const size_t n_blocks = Kp / QUANT_BLOCK;
+    const unsigned char *scales = w + (q4 ? Kp / 2 : Kp), *minima = scales + 2 * n_blocks;
+    float32x4_t sum[4] = {vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0)};
+    for (size_t b = 0; b < n_blocks; b += 2) { /* a group of 64 columns */
+        if (q4 && b % 16 == 0) {
+            add_minima_neon(sum, minima + 2 * b, x->sum + b, n_blocks - b < 16 ? n_blocks - b : 16);
+        }
+        for (size_t i = 0; i < 4; i++) { /* 16 columns: lanes 4i .. 4i+3 */
+            const size_t block = b + i / 2;
+            const float s = bf16_at(scales + 2 * block) * x->scale[block];
+            int8x16_t wv;
+            if (q4) {
+                const uint8x16_t both = vld1q_u8(w + b / 2 * QUANT_BLOCK + i % 2 * 16);
+                wv = vreinterpretq_s8_u8(i < 2 ? vandq_u8(both, vdupq_n_u8(15)) : vshrq_n_u8(both, 4));
+            } else {
+                wv = vreinterpretq_s8_u8(veorq_u8(vld1q_u8(w + b * QUANT_BLOCK + i * 16), vdupq_n_u8(0x80)));
+            }
+            const int32x4_t whole = sums_of_four(wv, vld1q_s8(x->q + b * QUANT_BLOCK + i * 16));
+            sum[i] = vfmaq_n_f32(sum[i], vcvtq_f32_s32(whole), s);
+        }
+    }
+    const float32x4_t four = vaddq_f32(vaddq_f32(sum[0], sum[2]), vaddq_f32(sum[1], sum[3]));
+    const float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
+    return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
+}
+
+static ALWAYS_INLINE void dot_rows_q_neon(const bool q4, float *out, size_t out_stride, const void *x,
+                                          size_t T, const void *w, size_t N, size_t K,
+                                          sums_of_four_fn *sums_of_four)
+{
+    const size_t Kp = quant_columns(K), row = quant_row_bytes(q4 ? DTYPE_Q4 : DTYPE_Q8, K);
+    for (size_t n = 0; n < N; n++) {
+        for (size_t t = 0; t < T; t++) {
+            const quant_x xt = quant_x_at(x, K, t);
+            out[t * out_stride + n] =
+                dot_row_neon(q4, &xt, (const unsigned char *)w + n * row, Kp, sums_of_four);
+        }
+    }
+}
+
+/* dot_q8_NAME and dot_q4_NAME. */
+#define DOT_Q_NEON(name, sums_of_four)                                                                       \
+    void dot_q8_##name(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,      \
+                       size_t K)                                                                             \
+    {                                                                                                        \
+        dot_rows_q_neon(false, out, out_stride, x, T, w, N, K, sums_of_four);                                \
+    }                                                                                                        \
+    void dot_q4_##name(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,      \
+                       size_t K)                                                                             \
+    {                                                                                                        \
+        dot_rows_q_neon(true, out, out_stride, x, T, w, N, K, sums_of_four);                                 \
+    }
+
+#endif
