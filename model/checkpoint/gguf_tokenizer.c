@@ -1,5 +1,6 @@
 #include "model/checkpoint/gguf_tokenizer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ typedef enum token_kind {
  * the pieces of the one before. TRAP: Qwen3.5 counts marks as letters, which Qwen2 and Qwen3 do
  * not. */
 enum { PATTERNS_MAX = 5 };
+#define MARK           "\xe2\x96\x81"
 #define CONTRACTIONS   "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define SPACES         "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define WORDS          CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
@@ -35,7 +37,7 @@ typedef struct split {
     const char *patterns[PATTERNS_MAX]; /* none: SentencePiece's form, where spaces become U+2581 */
 } split;
 /* tokenizer.ggml.model says it, without tokenizer.ggml.pre. */
-static const split SPACED = {.name = "gemma4"};
+static const split SPACED = {.name = "gemma4"}, SCORED = {.name = "llama"}; /* scores in place of merges */
 static const split SPLITS[] = {
     {"qwen2", true, false, {WORDS "\\p{N}" SIGNS}},
     {"qwen35",
@@ -78,15 +80,16 @@ static err_code find_split(const job *j, const split **found)
 {
     const char *text = "";
     size_t n = 0;
-    if (gguf_is_text(gguf_find(j->f, "tokenizer.ggml.model"), SPACED.name)) {
-        *found = &SPACED;
+    const gguf_value *model = gguf_find(j->f, "tokenizer.ggml.model");
+    if (gguf_is_text(model, SPACED.name) || gguf_is_text(model, SCORED.name)) {
+        *found = gguf_is_text(model, SPACED.name) ? &SPACED : &SCORED;
         return ERR_OK;
     }
-    if (!gguf_is_text(gguf_find(j->f, "tokenizer.ggml.model"), "gpt2")) {
-        bool given = gguf_text(gguf_find(j->f, "tokenizer.ggml.model"), &text, &n);
+    if (!gguf_is_text(model, "gpt2")) {
+        bool given = gguf_text(model, &text, &n);
         return err_set(j->detail, ERR_UNSUPPORTED,
-                       "%s: metadata tokenizer.ggml.model is \"%.*s\"; only \"gpt2\" (byte-level BPE) and "
-                       "\"gemma4\" are supported",
+                       "%s: metadata tokenizer.ggml.model is \"%.*s\"; only \"gpt2\" (byte-level BPE), "
+                       "\"llama\" (SentencePiece) and \"gemma4\" are supported",
                        j->path, given && n < 60 ? (int)n : 0, text);
     }
     for (size_t i = 0; i < ARRAY_LEN(SPLITS); i++) {
@@ -164,19 +167,40 @@ static err_code append_merges(const job *j, const gguf_value *merges)
     return err;
 }
 
+static err_code append_scores(const job *j, const gguf_value *scores)
+{
+    bytes_append_str(j->out, "},\"scores\":[");
+    for (uint64_t i = 0; i < scores->n; i++) {
+        double score = 0;
+        if (!gguf_number_at(scores, i, &score) || !isfinite(score)) {
+            return fault(j, "tokenizer.ggml.scores", "has an entry that is no number");
+        }
+        bytes_printf(j->out, i ? ",%.9g" : "%.9g", score);
+    }
+    return ERR_OK;
+}
+
+/* SentencePiece's form; prefixed: a space goes before each text, and is dropped on the way back. */
+static void write_spaced_steps(bytes *out, bool prefixed)
+{
+    static const char replace[] =
+        "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"" MARK "\"}";
+    bytes_printf(out,
+                 prefixed ? "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\","
+                            "\"prepend\":\"" MARK "\"},%s]},"
+                          : "{\"normalizer\":%s,",
+                 replace);
+    bytes_printf(
+        out,
+        "\"pre_tokenizer\":null,\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\","
+        "\"pattern\":{\"String\":\"" MARK "\"},\"content\":\" \"},{\"type\":\"ByteFallback\"},"
+        "{\"type\":\"Fuse\"}%s]},\"added_tokens\":[",
+        prefixed ? ",{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}" : "");
+}
+
 /* What is done to a text before tokens are looked for, and on the way back. */
 static void write_steps(bytes *out, const split *how)
 {
-    if (how == &SPACED) {
-        bytes_append_str(
-            out,
-            "{\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" "
-            "\"},\"content\":\"\xe2\x96\x81\"},"
-            "\"pre_tokenizer\":null,\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\","
-            "\"pattern\":{\"String\":\"\xe2\x96\x81\"},\"content\":\" \"},{\"type\":\"ByteFallback\"},"
-            "{\"type\":\"Fuse\"}]},\"added_tokens\":[");
-        return;
-    }
     bytes_printf(out, "{\"normalizer\":%s,\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[",
                  how->nfc ? "{\"type\":\"NFC\"}" : "null");
     for (size_t i = 0; i < PATTERNS_MAX && how->patterns[i]; i++) {
@@ -194,12 +218,16 @@ err_code gguf_tokenizer_json(bytes *out, const gguf_file *f, const char *path, e
     const split *how = NULL;
     const gguf_value *tokens = texts_of(f, "tokenizer.ggml.tokens"),
                      *merges = texts_of(f, "tokenizer.ggml.merges");
-    const gguf_value *kinds = gguf_find(f, "tokenizer.ggml.token_type");
+    const gguf_value *kinds = gguf_find(f, "tokenizer.ggml.token_type"),
+                     *scores = gguf_find(f, "tokenizer.ggml.scores");
     err_code err = find_split(&j, &how);
     if (!err && !tokens) {
         err = fault(&j, "tokenizer.ggml.tokens", "is missing or no list of texts");
     }
-    if (!err && !merges) {
+    if (!err && how == &SCORED && (!scores || !scores->is_array || scores->n != tokens->n)) {
+        err = fault(&j, "tokenizer.ggml.scores", "has not one number for each token");
+    }
+    if (!err && how != &SCORED && !merges) {
         err = fault(&j, "tokenizer.ggml.merges", "is missing or no list of texts");
     }
     if (!err && kinds && (!kinds->is_array || kinds->n != tokens->n || kinds->type == GGUF_TEXT)) {
@@ -208,13 +236,24 @@ err_code gguf_tokenizer_json(bytes *out, const gguf_file *f, const char *path, e
     if (err) {
         return err;
     }
-    write_steps(out, how);
+    const bool spaced = how == &SPACED || how == &SCORED;
+    if (spaced) {
+        bool prefixed = true;
+        gguf_bool(gguf_find(f, "tokenizer.ggml.add_space_prefix"), &prefixed);
+        write_spaced_steps(out, prefixed && how == &SCORED);
+    } else {
+        write_steps(out, how);
+    }
     err = append_tokens(&j, tokens, kinds, true);
     bytes_printf(out, "],\"model\":{\"type\":\"BPE\",\"byte_fallback\":%s,\"ignore_merges\":%s,\"vocab\":{",
-                 how == &SPACED ? "true" : "false", how->whole_tokens ? "true" : "false");
+                 spaced ? "true" : "false", how->whole_tokens ? "true" : "false");
     err = err ? err : append_tokens(&j, tokens, kinds, false);
-    bytes_append_str(out, "},\"merges\":[");
-    err = err ? err : append_merges(&j, merges);
+    if (!err && how == &SCORED) {
+        err = append_scores(&j, scores);
+    } else if (!err) {
+        bytes_append_str(out, "},\"merges\":[");
+        err = append_merges(&j, merges);
+    }
     bytes_append_str(out, "]}}");
     if (!err && out->failed) {
         err = err_set(detail, ERR_LIMIT, "%s: the tokenizer is too large", path);

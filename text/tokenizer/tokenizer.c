@@ -27,6 +27,7 @@ typedef struct seen_word {
 /* One call of tokenizer_encode. */
 typedef struct encode_job {
     const tokenizer *tok;
+    const char *begin; /* of the text */
     token_ids *out;
     tokenizer_mode mode;
     pretokenizer_scratch *split;
@@ -271,10 +272,18 @@ static err_code encode_words(encode_job *job, const char *text, size_t len, err_
     return pretokenizer_split(job->tok->parts.pre, job->split, text, len, encode_piece, job, detail);
 }
 
+/* Whether a space goes before a slice. */
+static bool lacks_space(const tokenizer_parts *p, const char *text, size_t len, bool is_first)
+{
+    return p->prefix == SPACE_EACH || (p->prefix == SPACE_MISSING && !is_space_at(text, 0, len)) ||
+           (p->prefix == SPACE_FIRST && is_first && !is_space_at(text, 0, len));
+}
+
 /* A slice of raw text: guards off, normalized, late added tokens cut out, then words. */
 static err_code encode_slice(encode_job *job, const char *text, size_t len, err_detail *detail)
 {
     const tokenizer_parts *p = &job->tok->parts;
+    const bool is_first = text == job->begin;
     if (len == 0) {
         return ERR_OK;
     }
@@ -287,6 +296,13 @@ static err_code encode_slice(encode_job *job, const char *text, size_t len, err_
     if (p->nfc && !unicode_surely_nfc(text, len)) {
         bytes_clear(&job->normal);
         unicode_nfc(&job->normal, text, len);
+        text = bytes_str(&job->normal);
+        len = job->normal.len;
+    }
+    if (lacks_space(p, text, len, is_first)) { /* such a form has no NFC */
+        bytes_clear(&job->normal);
+        bytes_append_char(&job->normal, ' ');
+        bytes_append(&job->normal, text, len);
         text = bytes_str(&job->normal);
         len = job->normal.len;
     }
@@ -312,7 +328,8 @@ err_code tokenizer_encode(const tokenizer *tok, token_ids *out, const char *text
     if (!utf8_valid(text, len)) {
         return err_set(detail, ERR_INVALID, "the text is not valid UTF-8");
     }
-    encode_job job = {.tok = tok, .out = out, .mode = mode, .words = calloc(WORDS, sizeof *job.words)};
+    encode_job job = {
+        .tok = tok, .begin = text, .out = out, .mode = mode, .words = calloc(WORDS, sizeof *job.words)};
     bytes_init(&job.unguarded, len);
     bytes_init(&job.normal, RENDERED_FACTOR * len);
     size_t len_before = out->len;
@@ -373,6 +390,7 @@ static void append_lossy(bytes *out, const char *raw, size_t len)
 void tokenizer_decode(const tokenizer *tok, bytes *out, const int32_t *ids, size_t n, bool skip_special)
 {
     bytes raw; /* bytes since the last added token: characters may span tokens */
+    bool drops_space = tok->parts.prefix != SPACE_NONE;
     bytes_init(&raw, out->max);
     for (size_t i = 0; i < n; i++) {
         size_t len;
@@ -386,8 +404,10 @@ void tokenizer_decode(const tokenizer *tok, bytes *out, const int32_t *ids, size
             bytes_clear(&raw);
             bytes_append(out, text, len);
         } else {
-            bytes_append(&raw, text, len);
+            const size_t dropped = drops_space && len > 0 && text[0] == ' ';
+            bytes_append(&raw, text + dropped, len - dropped);
         }
+        drops_space = false;
     }
     append_lossy(out, bytes_str(&raw), raw.len);
     out->failed = out->failed || raw.failed;

@@ -28,20 +28,52 @@ static bool is_replace(const json *v, const char *from, const char *to)
            strcmp(json_str(json_get(json_get(v, "pattern"), "String"), ""), from) == 0;
 }
 
-/* SentencePiece's form, as Gemma has it: spaces become U+2581 (so that a split at spaces finds none),
- * characters that are no token become tokens of their bytes, and the way back. */
-static bool is_spaced(const json *root)
+static const char SPACE[] = " ", MARK[] = "\xe2\x96\x81";
+
+/* How spaces become U+2581: by a normalizer (a split at spaces then finds none), which may put one before the
+ * text, or by Metaspace. False: they do not. */
+static bool read_spaces(space_prefix *prefix, const json *root)
 {
-    static const char space[] = " ", mark[] = "\xe2\x96\x81";
-    const json *pre = json_get(root, "pre_tokenizer"), *decoder = json_get(root, "decoder");
-    const json *first = json_child(json_get(decoder, "decoders")), *second = json_next(first);
+    const json *normalizer = json_get(root, "normalizer"), *pre = json_get(root, "pre_tokenizer");
+    const json *before = json_child(json_get(normalizer, "normalizers"));
     const bool no_split = !pre || json_is(pre, JSON_NULL) ||
                           (strcmp(type_of(pre), "Split") == 0 &&
-                           strcmp(json_str(json_get(json_get(pre, "pattern"), "String"), ""), space) == 0);
-    return json_is_true(json_get(json_get(root, "model"), "byte_fallback")) && no_split &&
-           is_replace(json_get(root, "normalizer"), space, mark) && is_replace(first, mark, space) &&
-           strcmp(type_of(second), "ByteFallback") == 0 && strcmp(type_of(json_next(second)), "Fuse") == 0 &&
-           !json_next(json_next(second));
+                           strcmp(json_str(json_get(json_get(pre, "pattern"), "String"), ""), SPACE) == 0);
+    *prefix = SPACE_NONE;
+    if (strcmp(type_of(pre), "Metaspace") == 0) {
+        const char *scheme = json_str(json_get(pre, "prepend_scheme"), "always");
+        *prefix = strcmp(scheme, "first") == 0    ? SPACE_FIRST
+                  : strcmp(scheme, "always") == 0 ? SPACE_MISSING
+                                                  : SPACE_NONE;
+        return (!normalizer || json_is(normalizer, JSON_NULL)) && !json_bool(json_get(pre, "split"), true) &&
+               strcmp(json_str(json_get(pre, "replacement"), ""), MARK) == 0;
+    }
+    if (strcmp(type_of(normalizer), "Sequence") == 0 && strcmp(type_of(before), "Prepend") == 0 &&
+        strcmp(json_str(json_get(before, "prepend"), ""), MARK) == 0) {
+        *prefix = SPACE_EACH;
+        normalizer = json_next(before);
+        return no_split && !json_next(normalizer) && is_replace(normalizer, SPACE, MARK);
+    }
+    return no_split && is_replace(normalizer, SPACE, MARK);
+}
+
+/* One space dropped from the beginning. */
+static bool is_strip(const json *v)
+{
+    return strcmp(type_of(v), "Strip") == 0 && strcmp(json_str(json_get(v, "content"), ""), SPACE) == 0 &&
+           json_num(json_get(v, "start"), 0) == 1 && json_num(json_get(v, "stop"), 0) == 0;
+}
+
+/* SentencePiece's form, as Gemma and Llama 2 have it: spaces become U+2581, characters that are no token
+ * become tokens of their bytes, and the way back. */
+static bool is_spaced(space_prefix *prefix, const json *root)
+{
+    const json *first = json_child(json_get(json_get(root, "decoder"), "decoders"));
+    const json *second = json_next(first), *third = json_next(second), *last = json_next(third);
+    return json_is_true(json_get(json_get(root, "model"), "byte_fallback")) && read_spaces(prefix, root) &&
+           is_replace(first, MARK, SPACE) && strcmp(type_of(second), "ByteFallback") == 0 &&
+           strcmp(type_of(third), "Fuse") == 0 &&
+           (*prefix == SPACE_NONE ? !last : is_strip(last) && !json_next(last));
 }
 
 static err_code read_normalizer(tokenizer_parts *p, const json *v, err_detail *detail)
@@ -312,6 +344,72 @@ static err_code read_merges(tokenizer_parts *p, const json *merges, err_detail *
     return err;
 }
 
+/* ---- scores in place of merges ---- */
+
+typedef struct scored {
+    double score;
+    int32_t id;
+} scored;
+
+static int by_score(const void *a, const void *b)
+{
+    const double x = ((const scored *)a)->score, y = ((const scored *)b)->score;
+    return (x < y) - (x > y);
+}
+
+/* The pairs of tokens whose texts make that of s[i], for all i in the order of their scores; without a bpe
+ * they are counted alone. Tokens of one score have one rank: the leftmost pair is then first. */
+static size_t pair_up(tokenizer_parts *p, bpe *b, const scored *s, size_t n)
+{
+    size_t count = 0;
+    int32_t rank = 0;
+    for (size_t i = 0; i < n; i++) {
+        const vocab_entry *e = &p->vocab.entries[s[i].id];
+        const char *text = p->vocab.blob.data + e->offset;
+        rank += i > 0 && s[i].score < s[i - 1].score;
+        for (size_t k = 1; k < e->len; k++) {
+            const int32_t left = vocab_find(&p->vocab, text, k);
+            const int32_t right = left < 0 ? -1 : vocab_find(&p->vocab, text + k, e->len - k);
+            if (right < 0) {
+                continue;
+            }
+            count++;
+            if (b) {
+                bpe_add(b, left, right, rank, s[i].id);
+                p->words_begin_with_spaces &= text[k] != ' ' || text[k - 1] == ' ';
+            }
+        }
+    }
+    return count;
+}
+
+static err_code read_scores(tokenizer_parts *p, const json *scores, err_detail *detail)
+{
+    const vocab *v = &p->vocab;
+    scored *s = malloc(((size_t)v->n_ids + 1) * sizeof *s);
+    size_t n = 0;
+    int32_t id = 0;
+    if (!s) {
+        return err_set(detail, ERR_NOMEM, "no memory for the scores of %d tokens", v->n_ids);
+    }
+    for (const json *score = json_child(scores); score && id < v->n_ids; score = json_next(score), id++) {
+        const vocab_entry *e = &v->entries[id];
+        if (e->used && vocab_find(v, v->blob.data + e->offset, e->len) == id) {
+            s[n++] = (scored){json_num(score, 0), id};
+        }
+    }
+    qsort(s, n, sizeof *s, by_score);
+    p->words_begin_with_spaces = true;
+    err_code err = bpe_init(&p->bpe, pair_up(p, NULL, s, n), detail);
+    if (!err) {
+        pair_up(p, &p->bpe, s, n);
+    }
+    free(s);
+    return err;
+}
+
+/* ---- added tokens ---- */
+
 static err_code read_added_token(tokenizer_parts *p, const json *t, err_detail *detail)
 {
     static const char *const must_be_off[] = {"single_word", "lstrip", "rstrip"};
@@ -355,7 +453,10 @@ static err_code read_root(tokenizer_parts *p, const json *root, err_detail *deta
 {
     const json *model = json_get(root, "model"), *added = json_get(root, "added_tokens");
     const json *entries = json_get(model, "vocab"), *merges = json_get(model, "merges");
-    if (!json_is(entries, JSON_OBJECT) || !json_is(merges, JSON_ARRAY)) {
+    const json *scores = json_get(model, "scores");
+    p->by_characters = is_spaced(&p->prefix, root);
+    const bool is_scored = p->by_characters && json_is(scores, JSON_ARRAY);
+    if (!json_is(entries, JSON_OBJECT) || (!json_is(merges, JSON_ARRAY) && !is_scored)) {
         const char *type = json_str(json_get(model, "type"), "BPE");
         return strcmp(type, "BPE") == 0
                    ? err_set(detail, ERR_CORRUPT, "model.vocab or model.merges is missing")
@@ -363,13 +464,14 @@ static err_code read_root(tokenizer_parts *p, const json *root, err_detail *deta
     }
     size_t n = 0;
     int32_t max_id = 0;
-    p->by_characters = is_spaced(root);
     err_code err = check_model(p, model, detail);
     err = err ? err : read_pipeline(p, root, detail);
     err = err ? err : measure(entries, added, &n, &max_id, detail);
     err = err ? err : vocab_init(&p->vocab, n, max_id, detail);
     err = err ? err : read_vocab(p, entries, detail);
-    err = err ? err : read_merges(p, merges, detail);
+    if (!err) {
+        err = is_scored ? read_scores(p, scores, detail) : read_merges(p, merges, detail);
+    }
     err = err ? err : read_added(p, added, detail);
     p->ignore_merges = json_is_true(json_get(model, "ignore_merges"));
     return err;

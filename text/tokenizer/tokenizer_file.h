@@ -6,7 +6,8 @@
  *     tokenizer_parts_deinit(&p);
  *
  * A step of the file's pipeline that is not known is ERR_UNSUPPORTED and named; nothing is skipped
- * silently.
+ * silently. Where a model of SentencePiece's form has `scores` (a number for each id) in place of merges,
+ * as GGUF files do, two neighbours become the token that their texts make, the highest score first.
  */
 #ifndef PARLEY_TEXT_TOKENIZER_TOKENIZER_FILE_H
 #define PARLEY_TEXT_TOKENIZER_TOKENIZER_FILE_H
@@ -20,6 +21,10 @@
 #include "text/tokenizer/pretokenizer.h"
 #include "text/tokenizer/vocab.h"
 
+/* The space that SentencePiece puts before a text: before each part between added tokens, before each that
+ * does not begin with one, or before the first if it does not. */
+typedef enum space_prefix { SPACE_NONE, SPACE_EACH, SPACE_MISSING, SPACE_FIRST } space_prefix;
+
 typedef struct tokenizer_parts {
     vocab vocab;
     bpe bpe;
@@ -27,6 +32,7 @@ typedef struct tokenizer_parts {
     bool nfc;              /* the normalizer is NFC */
     /* SentencePiece's form: symbols are characters, and bytes for those that are no token */
     bool by_characters;
+    space_prefix prefix;          /* and decoding drops a space at the beginning */
     bool words_begin_with_spaces; /* no merge joins a space to what is before it, unless that is one */
     bool ignore_merges;           /* a piece that is a token needs no merging */
     pretokenizer *pre;

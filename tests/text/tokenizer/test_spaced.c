@@ -56,6 +56,48 @@ static void check_ids(const tokenizer *tok, const char *text, const int32_t *ids
 
 #define IDS(...) (const int32_t[]){__VA_ARGS__}, sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t)
 
+/* The space before a text, as Llama 2 (before each part) and Mistral (before the first) have it. */
+static void test_prefix(void)
+{
+    static const char *const forms[] = {
+        "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"" MARK
+        "\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"" MARK
+        "\"}]},\"pre_tokenizer\":null",
+        "\"normalizer\":null,\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"" MARK
+        "\",\"prepend_scheme\":\"first\",\"split\":false}"};
+    for (size_t form = 0; form < 2; form++) {
+        tokenizer *tok = NULL;
+        token_ids out;
+        err_detail d = {0};
+        bytes text;
+        bytes_init(&text, 1 << 20);
+        bytes_printf(&text, "{\"added_tokens\":[{\"id\":0,\"content\":\"<bos>\",\"special\":true}],%s,",
+                     forms[form]);
+        bytes_append_str(
+            &text,
+            "\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\",\"pattern\":{"
+            "\"String\":\"" MARK "\"},\"content\":\" \"},{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"},"
+            "{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}]},\"model\":{\"type\":\"BPE\","
+            "\"byte_fallback\":true,\"merges\":[[\"" MARK "\",\"a\"]],\"vocab\":{\"<bos>\":0");
+        for (int byte = 0; byte < 256; byte++) {
+            bytes_printf(&text, ",\"<0x%02X>\":%d", byte, 1 + byte);
+        }
+        bytes_append_str(&text, ",\"" MARK "\":300,\"a\":301,\"" MARK "a\":303}}}");
+        CHECK_OK(tokenizer_open_json(&tok, bytes_str(&text), text.len, "test", &d), d);
+        const int32_t each[] = {303, 0, 303, 0, 300, 303}, first[] = {303, 0, 301, 0, 303};
+        token_ids_init(&out);
+        CHECK_OK(tokenizer_encode(tok, &out, "a<bos>a<bos> a", 14, TOKENIZER_SPECIALS, &d), d);
+        CHECK(form == 0 ? out.len == 6 && memcmp(out.ids, each, sizeof each) == 0
+                        : out.len == 5 && memcmp(out.ids, first, sizeof first) == 0);
+        bytes_clear(&text);
+        tokenizer_decode(tok, &text, out.ids, 1, false);
+        CHECK_STR(bytes_str(&text), "a");
+        token_ids_deinit(&out);
+        tokenizer_close(tok);
+        bytes_deinit(&text);
+    }
+}
+
 int main(void)
 {
     static const char decoder[] =
@@ -76,5 +118,6 @@ int main(void)
     check_ids(tok, "a b ab", IDS(305, 302, 300, 307));
     tokenizer_close(tok);
     CHECK(make("", "{\"type\":\"ByteLevel\"}", ERR_UNSUPPORTED) == NULL);
+    test_prefix();
     CHECK_DONE();
 }
