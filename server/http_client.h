@@ -23,7 +23,7 @@ typedef struct http_transfer http_transfer;
 
 typedef enum http_end {
     HTTP_DONE,        /* the reply is complete, whatever its status */
-    HTTP_UNREACHABLE, /* no name, no connection: nothing was sent */
+    HTTP_UNREACHABLE, /* no name, no connection (`why` says which): nothing was sent */
     HTTP_UNTRUSTED,   /* a certificate that does not verify: nothing was sent */
     HTTP_NO_TLS,      /* no TLS at the other end: nothing was sent */
     HTTP_BROKEN,      /* cut off, or no HTTP */

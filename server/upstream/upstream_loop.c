@@ -23,8 +23,6 @@ static const char *name_of(const upstreams *u, size_t server)
 static const char *words_of(http_end end, const char *why)
 {
     switch (end) {
-    case HTTP_UNREACHABLE:
-        return "no connection";
     case HTTP_UNTRUSTED:
         return "its certificate does not verify (--upstream-ca names one to trust)";
     case HTTP_NO_TLS:
