@@ -132,6 +132,25 @@ enum {
     LIMIT_UPSTREAM_RUNNING = 4096, /* answers of all of them at once; then 429 */
 };
 
+/* Tools of MCP servers (--mcp-config) */
+#define LIMIT_MCP_MESSAGE_BYTES ((size_t)16 << 20)  /* one message of a server */
+#define LIMIT_MCP_RESULT_BYTES  ((size_t)128 << 10) /* text of a result that the model gets */
+#define LIMIT_MCP_IMAGE_BYTES   ((size_t)8 << 20)   /* one image of a result */
+#define LIMIT_MCP_SCHEMA_BYTES  ((size_t)64 << 10)  /* of one tool */
+enum {
+    LIMIT_MCP_TOOLS = 256,       /* of one server */
+    LIMIT_MCP_PAGES = 32,        /* of one list */
+    LIMIT_MCP_TEXT_BYTES = 4096, /* of a description; longer ones are cut */
+    LIMIT_MCP_IMAGES = 4,        /* of one result */
+    LIMIT_MCP_CONNECT_S = 30,    /* for a server to say what it offers */
+    LIMIT_MCP_WAIT_S = 10,       /* a request waits so long for a server that is being connected */
+    LIMIT_MCP_CALL_S = 60,       /* "timeout": of one call, and of one with progress at most ten times that */
+    LIMIT_MCP_MEMORY_MIB = 4096, /* "memoryMiB": of a process */
+    LIMIT_MCP_CALLS = 256,       /* under way at once */
+    LIMIT_MCP_CALLS_A_ROUND = 16,
+    LIMIT_MCP_ROUNDS = 16,     /* --mcp-rounds: of calls in one answer */
+    LIMIT_MCP_BACK_OFF_S = 60, /* at most between two tries to connect */
+};
 /* Stored chats (--history) */
 #define LIMIT_HISTORY_QUOTA      ((uint64_t)16 << 30) /* --history-quota: the database and its files */
 #define LIMIT_HISTORY_CHAT_BYTES ((size_t)64 << 20)   /* text of one chat */

@@ -114,7 +114,9 @@ static http_head read_head(const http_transfer *t)
     long status = 0;
     curl_off_t wait_s = 0;
     const char *type = NULL, *range = header_of(t, "Content-Range");
-    http_head head = {.range_from = -1, .error_code = header_of(t, "X-Error-Code")};
+    http_head head = {.range_from = -1,
+                      .error_code = header_of(t, "X-Error-Code"),
+                      .session = header_of(t, "Mcp-Session-Id")};
     curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(t->curl, CURLINFO_CONTENT_TYPE, &type);
     curl_easy_getinfo(t->curl, CURLINFO_RETRY_AFTER, &wait_s);
@@ -174,13 +176,13 @@ static bool add_header(http_transfer *t, const char *text)
     return more != NULL;
 }
 
-static bool add_key(http_transfer *t, const char *key)
+static bool add_named(http_transfer *t, const char *name, const char *value)
 {
-    const size_t n = strlen(key) + 32;
+    const size_t n = strlen(name) + strlen(value) + 1;
     char *text = malloc(n);
     bool ok = false;
     if (text) {
-        snprintf(text, n, "Authorization: Bearer %s", key);
+        snprintf(text, n, "%s%s", name, value);
         ok = add_header(t, text);
         memset(text, 0, n);
     }
@@ -217,10 +219,16 @@ static bool set_up(http_transfer *t)
     ok = ok && (!o->unix_path || curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, o->unix_path) == CURLE_OK) &&
          ((o->uses_proxy && !o->unix_path) || curl_easy_setopt(c, CURLOPT_PROXY, "") == CURLE_OK) &&
          (!o->range || curl_easy_setopt(c, CURLOPT_RANGE, o->range) == CURLE_OK) &&
-         (!o->key || add_key(t, o->key));
+         (!o->key || add_named(t, "Authorization: Bearer ", o->key));
+    for (size_t i = 0; i < o->n_headers && ok; i++) {
+        ok = add_header(t, o->headers[i]);
+    }
+    ok = ok && (!o->method || curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, o->method) == CURLE_OK) &&
+         (!o->accept || add_named(t, "Accept: ", o->accept));
     if (ok && o->body) {
-        ok = add_header(t, "Content-Type: application/json") && add_header(t, "Accept: text/event-stream") &&
-             add_header(t, "Expect:") && curl_easy_setopt(c, CURLOPT_POST, 1L) == CURLE_OK &&
+        ok = add_header(t, "Content-Type: application/json") &&
+             (o->accept || add_header(t, "Accept: text/event-stream")) && add_header(t, "Expect:") &&
+             curl_easy_setopt(c, CURLOPT_POST, 1L) == CURLE_OK &&
              curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)o->n_body) == CURLE_OK &&
              curl_easy_setopt(c, CURLOPT_POSTFIELDS, o->body) == CURLE_OK;
     }
@@ -286,7 +294,19 @@ static void finish(http_transfer *t, CURLcode code)
 
 void http_client_poll(http_client *c, int timeout_ms)
 {
+    http_client_poll_with(c, NULL, 0, timeout_ms);
+}
+
+void http_client_poll_with(http_client *c, http_other *others, size_t n_others, int timeout_ms)
+{
+    enum { OTHERS = 128 };
+    struct curl_waitfd fds[OTHERS];
     int n = 0;
+    n_others = n_others < OTHERS ? n_others : OTHERS;
+    for (size_t i = 0; i < n_others; i++) {
+        fds[i] = (struct curl_waitfd){
+            .fd = others[i].fd, .events = (short)(others[i].writes ? CURL_WAIT_POLLOUT : CURL_WAIT_POLLIN)};
+    }
     curl_multi_perform(c->multi, &n);
     for (const CURLMsg *m = curl_multi_info_read(c->multi, &n); m; m = curl_multi_info_read(c->multi, &n)) {
         http_transfer *t = NULL;
@@ -297,7 +317,15 @@ void http_client_poll(http_client *c, int timeout_ms)
             timeout_ms = 0; /* what on_end started has not been looked at */
         }
     }
-    curl_multi_poll(c->multi, NULL, 0, timeout_ms, &n);
+    curl_multi_poll(c->multi, fds, (unsigned)n_others, timeout_ms, &n);
+    for (size_t i = 0; i < n_others; i++) {
+        others[i].ready = fds[i].revents != 0;
+    }
+}
+
+bool http_client_is_idle(const http_client *c)
+{
+    return c->list == NULL;
 }
 
 void http_client_wake(http_client *c)

@@ -37,6 +37,7 @@ typedef struct http_head {
     const char *content_type; /* "" if there is none */
     const char *redirect;     /* where a redirect leads, as an absolute URL; NULL: nowhere */
     const char *error_code;   /* X-Error-Code, the word of a hub of models; NULL: none */
+    const char *session;      /* Mcp-Session-Id; NULL: none */
     int64_t retry_after_s;    /* 0: not said */
     int64_t range_from;       /* of 206: the first byte that comes; -1: not said */
 } http_head;
@@ -47,6 +48,10 @@ typedef struct http_order {
     const char *key;       /* Authorization: Bearer KEY; NULL: none */
     const char *body;      /* a JSON document to POST, which lives until the end; NULL: GET */
     size_t n_body;
+    const char *method;         /* in place of GET or POST; NULL: as said */
+    const char *accept;         /* what may come; NULL: after a POST an event stream */
+    const char *const *headers; /* "Name: value", n_headers of them; copied */
+    size_t n_headers;
     const char *ca_file; /* NULL: the system's certificates */
     const char *range;   /* "100-": bytes of the file, or NULL */
     bool uses_proxy;     /* the one of the environment */
@@ -74,9 +79,19 @@ void http_client_stop(http_client *c, http_transfer *t);
 
 /* Waits at most so long for something to happen, and makes the calls of what did. */
 void http_client_poll(http_client *c, int timeout_ms);
+/* The same, also until one of n other descriptors can be read or, where `writes`, written. `ready` is set
+ * for those that can. */
+typedef struct http_other {
+    int fd;
+    bool writes, ready;
+} http_other;
+void http_client_poll_with(http_client *c, http_other *others, size_t n, int timeout_ms);
 /* Whether two URLs have one scheme, host and port, so that what one may be told the other may. Any
  * thread. */
 bool http_same_origin(const char *a, const char *b);
+
+/* Whether no transfer is under way. */
+bool http_client_is_idle(const http_client *c);
 
 /* Any thread: a poll that waits, or the next one, returns at once. */
 void http_client_wake(http_client *c);

@@ -38,16 +38,19 @@ ROOMS = {
     "server/net": ["base", "server"],
     "server/media": ["base", "engine", "server"],
     "server/history": ["base", "server", "server/media"],
+    "server/mcp": ["base", "server", "server/media"],
     "server/protocol/output": ["base", "engine"],
-    "server/protocol": ["base", "engine", "server", "server/media", "server/protocol/output"],
-    "server/protocol/dialects": ["base", "engine", "server", "server/media", "server/protocol/output",
+    "server/protocol": ["base", "engine", "server", "server/media", "server/mcp", "server/protocol/output"],
+    "server/protocol/dialects": ["base", "engine", "server", "server/media", "server/mcp", "server/protocol/output",
                                  "server/protocol"],
     "server/upstream": ["base", "engine", "server", "server/media", "server/protocol/output", "server/protocol"],
     "server/hub": ["base", "server", "server/media"],
     "server/chat": ["base", "engine", "server", "server/media", "server/upstream"],
     "server/service": ["base", "engine", "server", "server/net", "server/media", "server/history",
-                       "server/protocol/output", "server/protocol", "server/protocol/dialects", "server/upstream"],
-    "server/cli": ["base", "engine", "server", "server/media", "server/hub", "server/chat", "server/protocol/output",
+                       "server/mcp", "server/protocol/output", "server/protocol", "server/protocol/dialects",
+                       "server/upstream"],
+    "server/cli": ["base", "engine", "server", "server/media", "server/hub", "server/chat", "server/mcp",
+                   "server/protocol/output",
                    "server/service"],
 }
 ROOM_FILES = 40
@@ -93,6 +96,7 @@ PRIVATE = {
     "server/net/net_lws": "server/net/net",
     "server/history/history_state": "server/history/history_store",
     "server/service/serve_state": "server/service/serve",
+    "server/mcp/mcp_state": "server/mcp/mcp",
     "server/upstream/upstream_state": "server/upstream/upstream",
 }
 

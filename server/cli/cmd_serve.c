@@ -230,9 +230,32 @@ static upstream_settings upstreams_of(const options *o)
                                .silence_timeout_s = (int)o->upstream_timeout};
 }
 
+/* Before the sandbox closes: what starts programs keeps what it needs for that. */
+static err_code open_tools(serve_options *so, mcp_config **config, mcp_spawner **spawner, const options *o,
+                           err_detail *d)
+{
+    if (!o->mcp_config && !o->tools) {
+        return ERR_OK;
+    }
+    err_code err = mcp_config_read(config, o->mcp_config, o->tools, d);
+    err = err == ERR_OK && mcp_config_spawns(*config) ? mcp_spawner_create(spawner, *config, d) : err;
+    so->mcp = *config;
+    so->mcp_spawner = *spawner;
+    so->tool_rounds = (int)o->mcp_rounds;
+    return err;
+}
+
+static void close_tools(mcp_config *config, mcp_spawner *spawner)
+{
+    mcp_spawner_destroy(spawner);
+    mcp_config_destroy(config);
+}
+
 int command_serve(const options *o)
 {
     serve_sandbox box;
+    mcp_config *tools = NULL;
+    mcp_spawner *spawner = NULL;
     json_doc *kwargs = NULL;
     key_ring ring = {.o = o};
     word_list listening = {0}, hosts = {0}, origins = {0}, domains = {0};
@@ -259,6 +282,7 @@ int command_serve(const options *o)
     so.reasoning_field = o->reasoning_field;
     err_code err = read_keys(&ring.keys, o, &detail);
     err = err == ERR_OK ? read_template_kwargs(&kwargs, o, &detail) : err;
+    err = err == ERR_OK ? open_tools(&so, &tools, &spawner, o, &detail) : err;
     if (err != ERR_OK) {
         code = command_fail(err, &detail);
         goto out;
@@ -336,11 +360,12 @@ int command_serve(const options *o)
     so.has_no_model = o->upstream && !o->model && !o->models_dir;
     so.quiet = o->quiet;
     log_idle_options(o);
-    serve_sandbox_begin(&box, o, so.upload_dir);
+    serve_sandbox_begin(&box, o, so.upload_dir, tools);
     so.on_listening = on_listening;
     so.on_listening_ctx = &box;
     code = serve_run(&so);
 out:
+    close_tools(tools, spawner);
     json_free(kwargs);
     free(ring.keys.text);
     free(listening.text);

@@ -101,6 +101,8 @@ typedef struct options {
         *route;
     bool local_only;
     int64_t upstream_timeout, upstream_connect_timeout; /* seconds */
+    const char *mcp_config, *tools;
+    int64_t mcp_rounds;
     const char *allowed_hosts, *allowed_origins;
     int64_t max_body_mib;
     const char *upload_dir;

@@ -361,6 +361,19 @@ static const option_row ROWS[] = {
     ROW(INT("upstream-connect-timeout", "S", upstream_connect_timeout, LIMIT_UPSTREAM_CONNECT_S, 1, 3600),
         FOR(IN_SERVE, SERVER), .help = "seconds to connect to such a server"),
 
+    /* ---- tools ---- */
+    ROW(TEXT("mcp-config", "FILE", mcp_config), FOR(IN_SERVE, SERVER),
+        .help = "MCP servers whose tools may be used here, in the usual form (mcpServers)", .note = "none",
+        .more =
+            "{\"mcpServers\": {\"NAME\": {\"command\", \"args\", \"env\"} or {\"url\", \"headers\"}}}. "
+            "${VARIABLE} in a "
+            "text is one of the environment. More members: approval (always, writes, never), alwaysAllow, "
+            "disabledTools, disabled, timeout, memoryMiB, cwd. See docs/api.md."),
+    ROW(LIST("tools", "NAME", tools), FOR(IN_SERVE, SERVER),
+        .help = "built-in tools that models may use: calculator, time", .note = "none"),
+    ROW(INT("mcp-rounds", "N", mcp_rounds, LIMIT_MCP_ROUNDS, 1, 1000), FOR(IN_SERVE, SERVER),
+        .help = "how often a model may call tools in one answer"),
+
     /* ---- access ---- */
     ROW(LIST("api-key", "KEY", api_key), FOR(IN_SERVE | IN_STATUS, ACCESS), .is_secret = true,
         .help = "key that clients must send; better in a file",

@@ -234,10 +234,11 @@ static void allow_options(sandbox *s, const options *o, const char *uploads)
     }
 }
 
-void serve_sandbox_begin(serve_sandbox *box, const options *o, const char *uploads)
+void serve_sandbox_begin(serve_sandbox *box, const options *o, const char *uploads, const mcp_config *mcp)
 {
     const sandbox_support there = sandbox_look();
-    *box = (serve_sandbox){.is_on = o->sandbox && !there.is_sanitized, .connects = connects(o)};
+    *box = (serve_sandbox){.is_on = o->sandbox && !there.is_sanitized,
+                           .connects = connects(o) || mcp_config_connects(mcp)};
     if (!o->sandbox) {
         log_warn("srv", "--no-sandbox: whoever takes this process over has all that its user has");
         return;

@@ -2,7 +2,7 @@
  *
  *     serve_sandbox box;
  *     serve_sandbox_shed_threads(argv);    // first of all
- *     serve_sandbox_begin(&box, o, uploads);    // before any other thread
+ *     serve_sandbox_begin(&box, o, "/var/tmp/parley", NULL);    // before any other thread
  *     serve_sandbox_listening(&box);      // once its sockets are open
  */
 #ifndef PARLEY_SERVER_CLI_SERVE_SANDBOX_H
@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "server/cli/options.h"
+#include "server/mcp/mcp_config.h"
 
 typedef struct serve_sandbox {
     bool is_on, connects;
@@ -20,8 +21,9 @@ typedef struct serve_sandbox {
  * program that will serve starts itself again without them. argv is that of main, before anything of it
  * is blanked. Returns if there is nothing to do. */
 void serve_sandbox_shed_threads(char **argv);
-/* Gives up every file that no option names. uploads: the folder where uploads are kept. */
-void serve_sandbox_begin(serve_sandbox *box, const options *o, const char *uploads);
+/* Gives up every file that no option names. uploads: the folder where uploads are kept; mcp: servers of
+ * tools, perhaps at other machines, NULL: none. */
+void serve_sandbox_begin(serve_sandbox *box, const options *o, const char *uploads, const mcp_config *mcp);
 /* Gives up the system calls that only the start needs. */
 void serve_sandbox_listening(const serve_sandbox *box);
 

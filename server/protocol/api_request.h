@@ -12,6 +12,7 @@
 #include "engine/chat.h"
 #include "engine/engine.h"
 #include "server/media/file_store.h"
+#include "server/mcp/mcp.h"
 #include "server/media/remote_media.h"
 #include "server/protocol/output/tool_scanner.h"
 #include "server/protocol/request_fields.h"
@@ -27,6 +28,11 @@ typedef struct api_request {
     const remote_media *remote;     /* set before parsing: what may be named by URL; NULL: nothing */
     response_store *response_store; /* set before parsing: previous responses; NULL: none */
     const tool_form *form;          /* set before parsing: the model's tool-call syntax; NULL: none */
+    mcp *mcp; /* set before parsing: the servers whose tools may be asked for; NULL: none */
+    const json
+        *turns; /* set before parsing: what the answer has said, called and heard so far; NULL: nothing */
+    bool (*may_go_on)(void *ctx); /* set before parsing: asked while a server is waited for; NULL: always */
+    void *may_ctx;
     const char *cache_name; /* set before parsing: of the cache entry that the request is about; or NULL */
     /* set before parsing: default variables of the chat template; or NULL */
     const json *template_kwargs;

@@ -7,6 +7,7 @@
 
 void conversation_open(conversation *c, api_request *r, const json *root, const engine_info *info, size_t n)
 {
+    n += json_len(r->turns);
     *c = (conversation){.r = r, .content = {.r = r, .info = info}, .cap = n};
     r->in->messages = request_calloc(&r->error, r->in->arena, n, sizeof *r->in->messages);
     c->order = request_calloc(&r->error, r->in->arena, n + 1, sizeof *c->order);
@@ -172,6 +173,7 @@ void conversation_close(conversation *c, const json *root)
         sort_results(c);
     }
     request_bool(e, &in->continues, root, "continue_final_message");
+    in->continues = in->continues && !c->r->turns; /* its words are in the turns */
     if (in->continues && !can_continue(conversation_last(c))) {
         request_fail(e, ERR_INVALID, "continue_final_message", "invalid_value",
                      "continue_final_message needs an assistant's words as the last message");

@@ -28,11 +28,12 @@ typedef struct conversation {
     chat_message spare;  /* what is filled behind an error */
     matched_call *calls; /* of the assistant so far, in the chat's arena */
     size_t n_calls;
-    size_t first_open; /* calls before it are answered */
-    size_t *order;     /* [cap] of a message that is a result: its call */
+    size_t first_open;   /* calls before it are answered */
+    size_t *order;       /* [cap] of a message that is a result: its call */
+    const json *earlier; /* items that were read first: what approvals may be about */
 } conversation;
 
-/* Makes room for n messages in r->in. root: the body, whose fields of images and videos count for all
+/* Makes room for n messages in r->in, and for those of r->turns. root: the body, whose fields of images and videos count for all
  * of them. */
 void conversation_open(conversation *c, api_request *r, const json *root, const engine_info *info, size_t n);
 

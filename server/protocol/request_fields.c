@@ -24,6 +24,7 @@ void reply_options_deinit(reply_options *o)
     free(o->fields);
     bytes_deinit(&o->items);
     tool_set_destroy(o->tools);
+    tool_plan_destroy(o->plan);
     reply_options_init(o);
 }
 

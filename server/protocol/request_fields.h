@@ -22,6 +22,7 @@
 #include "engine/engine.h"
 #include "server/protocol/first_error.h"
 #include "server/protocol/output/tool_set.h"
+#include "server/protocol/tool_plan.h"
 
 enum {
     REQUEST_MODEL_MAX = 512, /* of a path; other names: */
@@ -59,6 +60,7 @@ typedef struct reply_options {
     bytes items;
     char summary[16]; /* of the reasoning, as asked for; "" if not */
     tool_set *tools;  /* that may be called, owned; NULL: none */
+    tool_plan *plan;  /* tools that this server runs, owned; NULL: none */
     bool one_call;    /* the answer ends after its first call */
 } reply_options;
 

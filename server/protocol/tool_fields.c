@@ -81,6 +81,72 @@ static void check_tools(first_error *e, const json *tools, tool_layout layout)
     }
 }
 
+/* ---- tools that this server runs ---- */
+
+static bool is_mcp(const json *tool)
+{
+    return strcmp(json_str(json_get(tool, "type"), ""), "mcp") == 0;
+}
+
+typedef struct own_tools {
+    const json *tools;
+    tool_layout layout;
+} own_tools;
+
+static bool is_own(void *ctx, const char *name)
+{
+    const own_tools *own = ctx;
+    return has_tool(own->tools, NULL, name, own->layout);
+}
+
+/* A tool of a server as one of the request. */
+static void add_planned(json_doc *doc, json *list, const planned_tool *t, tool_layout layout)
+{
+    json *tool = json_add_object(doc, list, NULL);
+    json_add_string(doc, tool, "type", "function");
+    json *function = layout == TOOLS_FLAT ? tool : json_add_object(doc, tool, "function");
+    json_add_string(doc, function, "name", t->name);
+    json_add_string(doc, function, "description", t->tool->description);
+    json_add_shared(doc, function, "parameters", t->tool->schema);
+}
+
+/* The list with the servers' tools behind the client's own in place of {"type":"mcp"}. */
+static const json *expand(api_request *r, const json *tools, tool_layout layout)
+{
+    first_error *e = &r->error;
+    size_t n = 0, i = 0;
+    for (const json *t = json_is(tools, JSON_ARRAY) ? json_child(tools) : NULL; t; t = json_next(t)) {
+        n += is_mcp(t);
+        if (is_mcp(t) && r->mcp && e->code == ERR_OK) { /* until it is connected */
+            mcp_catalog_release(mcp_wait_catalog(r->mcp, json_str(json_get(t, "server_label"), ""),
+                                                 r->may_go_on, r->may_ctx));
+        }
+    }
+    if (n == 0 || e->code != ERR_OK) {
+        return tools;
+    }
+    json *list;
+    json_doc *doc = json_build(&list, JSON_ARRAY);
+    tool_plan *plan = r->reply.plan = tool_plan_create(mcp_take_catalog(r->mcp));
+    own_tools own = {tools, layout};
+    for (const json *t = json_child(tools); t && plan; t = json_next(t), i++) {
+        char path[ERR_PARAM_MAX];
+        request_path(path, "tools[%zu]", i);
+        if (is_mcp(t)) {
+            tool_plan_add(plan, e, t, path, is_own, &own);
+        } else {
+            json_add_shared(doc, list, NULL, t);
+        }
+    }
+    for (size_t k = 0; plan && k < plan->n_tools; k++) {
+        add_planned(doc, list, &plan->tools[k], layout);
+    }
+    if (!plan) {
+        request_no_memory(e);
+    }
+    return api_request_keep_built(r, doc);
+}
+
 /* One tool as it may be called; sent: the tools of the request, in which errors say its place. */
 static bool spec_of_tool(api_request *r, grammar_spec *out, const json *tool, const json *sent,
                          tool_layout layout)
@@ -183,7 +249,7 @@ void tool_fields_read(api_request *r, const json *root, tool_layout layout)
     bool parallel = true;
     request_bool(e, &parallel, root, "parallel_tool_calls");
     r->reply.one_call = !parallel;
-    tools = json_typeof(tools) == JSON_NULL ? NULL : tools;
+    tools = json_typeof(tools) == JSON_NULL ? NULL : expand(r, tools, layout);
     if (tools) {
         check_tools(e, tools, layout);
     }
@@ -192,6 +258,7 @@ void tool_fields_read(api_request *r, const json *root, tool_layout layout)
     if (e->code != ERR_OK || !tools) {
         return;
     }
+    c.forced = c.forced && !r->turns; /* the first round was the call that was asked for */
     if (!json_child(tools) || c.none) {
         return;
     }

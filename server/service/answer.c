@@ -30,11 +30,24 @@ answer *answer_create(const dialect *d, uint64_t id, uint64_t conn)
     reply_pieces_init(&a->whole);
     stop_filter_init(&a->reasoning_stream, NULL, 0);
     stop_filter_init(&a->content_stream, NULL, 0);
-    bytes *const buffers[] = {&a->logprobs, &a->whole_logprobs, &a->sse};
+    bytes *const buffers[] = {&a->logprobs,    &a->whole_logprobs,  &a->sse,
+                              &a->tools.turns, &a->tools.reasoning, &a->tools.content};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         bytes_init(buffers[i], SIZE_MAX / 2);
     }
     return a;
+}
+
+void answer_clear_runs(answer *a)
+{
+    for (size_t i = 0; i < a->tools.n_runs; i++) {
+        tool_run *t = &a->tools.runs[i];
+        bytes *const texts[] = {&t->label, &t->tool, &t->name, &t->arguments};
+        for (size_t k = 0; k < ARRAY_LEN(texts); k++) {
+            bytes_deinit(texts[k]);
+        }
+    }
+    a->tools.n_runs = a->tools.n_waiting = 0;
 }
 
 void answer_destroy(answer *a)
@@ -57,7 +70,10 @@ void answer_destroy(answer *a)
     stop_filter_deinit(&a->content_stream);
     reply_pieces_deinit(&a->pieces);
     reply_pieces_deinit(&a->whole);
-    bytes *const buffers[] = {&a->logprobs, &a->whole_logprobs, &a->sse};
+    answer_clear_runs(a);
+    free(a->tools.runs);
+    bytes *const buffers[] = {&a->logprobs,    &a->whole_logprobs,  &a->sse,
+                              &a->tools.turns, &a->tools.reasoning, &a->tools.content};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         bytes_deinit(buffers[i]);
     }
@@ -77,6 +93,11 @@ void answer_begin(answer *a, const gen_request_info *info, const tool_form *form
     a->request = NULL;
     a->submitted_ms = clock_ms();
     a->timings.route = info->route;
+    reply_parser_deinit(&a->parser); /* of the round before */
+    stop_filter_deinit(&a->reasoning_stream);
+    stop_filter_deinit(&a->content_stream);
+    a->stop_found = false;
+    stop_filter_init(&a->reasoning_stream, NULL, 0);
     reply_parser_init(&a->parser, &(reply_rules){.starts_in_thinking = info->starts_in_thinking,
                                                  .may_think = info->may_think,
                                                  .think = info->think,
@@ -86,7 +107,7 @@ void answer_begin(answer *a, const gen_request_info *info, const tool_form *form
                                                  .one_call = a->opt.one_call,
                                                  .is_told = info->is_remote});
     stop_filter_init(&a->content_stream, a->opt.stops, a->opt.n_stops);
-    if (a->opt.echo) {
+    if (a->opt.echo && a->tools.n_rounds == 0) {
         reply_pieces_add(&a->pieces, REPLY_CONTENT, a->opt.echo, strlen(a->opt.echo));
     }
 }
@@ -241,7 +262,9 @@ static void take_text(answer *a, const gen_text *text)
 /* Its own numbers, where it tells them. */
 static void take_usage(answer *a, const gen_usage *u)
 {
-    if (u->is_known) {
+    if (u->is_known && a->tools.n_rounds > 0) { /* of the last round alone: what was counted here stays */
+        a->info.n_prompt_tokens = u->prompt;
+    } else if (u->is_known) {
         a->info.n_prompt_tokens = u->prompt;
         a->n_tokens = u->completion;
         a->n_reasoning_tokens = u->reasoning >= 0                       ? u->reasoning
@@ -330,8 +353,9 @@ size_t answer_bytes(const answer *a)
 {
     const responses_reply *r = &a->reply;
     const char *const texts[] = {a->opt.echo, a->opt.fields, a->opt.tools ? a->opt.fields : NULL};
-    size_t n = sizeof *a + a->sse.cap + a->whole_logprobs.cap + a->logprobs.cap + pieces_bytes(&a->whole) +
-               pieces_bytes(&a->pieces) + pieces_bytes(&a->parser.pieces);
+    size_t n = sizeof *a + a->sse.cap + a->whole_logprobs.cap + a->logprobs.cap + a->body.cap +
+               a->tools.turns.cap + pieces_bytes(&a->whole) + pieces_bytes(&a->pieces) +
+               pieces_bytes(&a->parser.pieces);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         n += texts[i] ? strlen(texts[i]) : 0;
     }
@@ -356,8 +380,8 @@ const char *answer_finish_reason(const answer *a)
 reply_usage answer_usage(const answer *a)
 {
     return (reply_usage){
-        .prompt_tokens = a->info.n_prompt_tokens,
-        .cached_tokens = a->timings.cache_n,
+        .prompt_tokens = a->tools.prompt_tokens + a->info.n_prompt_tokens,
+        .cached_tokens = a->tools.cached_tokens + a->timings.cache_n,
         .completion_tokens = a->n_tokens,
         .reasoning_tokens = a->n_reasoning_tokens,
         .sparse_tokens = a->timings.sparse_n,

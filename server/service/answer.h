@@ -43,6 +43,35 @@ typedef enum answer_timeout {
     ANSWER_SERVER_ENDS
 } answer_timeout;
 
+/* A call of a tool that this server runs. */
+typedef struct tool_run {
+    char id[48];                        /* of its item */
+    char approval_id[48];               /* of the person's word that allowed it; "": nobody was asked */
+    bytes label, tool, name, arguments; /* of the server, of the tool there, for the model */
+    bool runs_unasked, is_done;
+    double begun_ms;
+} tool_run;
+
+typedef enum tool_stage {
+    TOOLS_IDLE,
+    TOOLS_CALLING,  /* results are awaited */
+    TOOLS_PREPARING /* the next round is with the prep workers */
+} tool_stage;
+
+/* The rounds of an answer whose tools this server runs (serve_tools.c). While calls run its state is
+ * ANSWER_RUNNING. */
+typedef struct tool_rounds {
+    tool_stage stage;
+    int n_rounds;
+    tool_run *runs; /* of this round */
+    size_t n_runs, cap_runs, n_waiting;
+    bool is_open;                   /* the last is still being written */
+    bool has_own, asks, is_stopped; /* the client's tools were called; a person is asked; it is to end */
+    bytes turns;                    /* items of all rounds so far, "{..},{..}" */
+    bytes reasoning, content;       /* of this round */
+    int32_t prompt_tokens, cached_tokens; /* of the rounds before */
+} tool_rounds;
+
 typedef struct answer {
     uint64_t id;
     uint64_t conn;  /* the client's connection; 0 when gone */
@@ -57,10 +86,11 @@ typedef struct answer {
     bool is_accepted;                                  /* the body is valid, and opt holds what it says */
     char idempotency_key[NET_IDEMPOTENCY_KEY_MAX + 1]; /* HTTP: the Idempotency-Key; "" if none */
     char cache_name[65]; /* of the entry that is saved or loaded; "": none, or no name that can be */
-    bytes body;          /* until the workers take it */
-    json_doc *doc;       /* of the body, if it was read already */
-    ledger_hold memory;  /* of both, ANSWER_HELD */
-    bool knows_model;    /* ANSWER_HELD: opt.model is what the body asks for; else that was not read */
+    bytes body;          /* until the workers take it, and again if it may have further rounds */
+    tool_rounds tools;
+    json_doc *doc;      /* of the body, if it was read already */
+    ledger_hold memory; /* of both, ANSWER_HELD */
+    bool knows_model;   /* ANSWER_HELD: opt.model is what the body asks for; else that was not read */
     prep_ticket *ticket;
     reply_options opt;
     gen_request *request;     /* ANSWER_READY */
@@ -125,6 +155,8 @@ void answer_destroy(answer *a);
 bool answer_streams_early(const answer *a);
 /* The request was submitted to the engine. form: the model's tool-call syntax; NULL: none. */
 void answer_begin(answer *a, const gen_request_info *info, const tool_form *form);
+/* Forgets the runs of a round. */
+void answer_clear_runs(answer *a);
 /* Processes an event. True for the last one; then finish and timings are set and the held-back text
  * is released. */
 bool answer_take_event(answer *a, const engine *e, const gen_event *event);

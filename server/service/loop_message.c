@@ -29,5 +29,6 @@ void loop_message_free(loop_message *m)
     ledger_give_all(&m->memory);
     bytes_deinit(&m->reply);
     history_reply_free(m->history);
+    mcp_result_free(m->result);
     free(m);
 }

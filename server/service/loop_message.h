@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "server/api_error.h"
 #include "server/history/history.h"
+#include "server/mcp/mcp_result.h"
 #include "server/protocol/request_fields.h"
 #include "server/upstream/upstream.h"
 
@@ -28,6 +29,8 @@ typedef enum loop_message_type {
     /* from prep: the body names a model that it cannot be read for; body, doc, memory, and of the
      * options model, event_id and stream_id. The last of that job */
     LOOP_OTHER_MODEL,
+    LOOP_TOOLS,    /* from prep: calls of tools that the body allows come first; options, body, memory */
+    LOOP_RESULT,   /* from the thread of MCP servers: result; id is the answer's */
     LOOP_REPLIED,  /* from prep: reply answers a query */
     LOOP_FACTS,    /* from prep: reply has members of upload.completed.media; id names the preview */
     LOOP_PREVIEW,  /* from prep: reply has media.preview, or is empty; the last of that id */
@@ -58,13 +61,14 @@ typedef struct loop_message {
     double fraction;
     engine *engine;
     history_reply *history;
+    mcp_result *result;
     err_code code;
     err_detail detail;
 } loop_message;
 
 /* NULL if out of memory. */
 loop_message *loop_message_create(loop_message_type type, uint64_t id);
-/* Frees the message and what it still owns (event, options, request, body, doc, memory, reply, history). NULL
+/* Frees the message and what it still owns (event, options, request, body, doc, memory, reply, history, result). NULL
  * allowed. */
 void loop_message_free(loop_message *m);
 

@@ -32,6 +32,7 @@ typedef struct prep_job {
     prep *prep;
     prep_order order;
     bytes body;
+    json_doc *turns;    /* of the order; NULL: none */
     json_doc *doc;      /* of the body, if it came with it */
     ledger_hold memory; /* of the body, and of what is made of it */
     prep_ticket *ticket;
@@ -114,8 +115,19 @@ static void job_free(void *message)
     loop_message_free(job->accepted);
     loop_message_free(job->prepared);
     prep_ticket_release(job->ticket);
+    json_free(job->turns);
     free(job);
     atomic_fetch_sub(&p->n_jobs, 1);
+}
+
+/* The loop needs the body again, for the rounds after calls of tools. */
+static void keep_body(prep_job *job, loop_message *m)
+{
+    m->body = job->body;
+    m->memory = (ledger_hold){.ledger = job->memory.ledger, .bytes = job->body.len};
+    job->memory.bytes -= job->body.len;
+    atomic_fetch_sub(&job->prep->n_bytes, job->body.len);
+    bytes_init(&job->body, 0);
 }
 
 static bool is_unwanted(void *ctx)
@@ -278,6 +290,20 @@ static err_code find_remote(prep_run *run, api_request *r, const char *name, err
     }
 }
 
+static bool may_go_on(void *ctx)
+{
+    return !is_cancelled(ctx);
+}
+
+/* Later rounds get what the first has left of its tokens. */
+static void spend(api_request *r, const prep_order *order)
+{
+    gen_params *p = &r->in->params;
+    if (p->max_tokens > 0 && order->n_written > 0) {
+        p->max_tokens = p->max_tokens > order->n_written ? p->max_tokens - order->n_written : 1;
+    }
+}
+
 /* Reads the body as a document, and for which model it is. */
 static err_code open_body(prep_run *run, api_request *r, bool *is_other, err_detail *d)
 {
@@ -292,6 +318,10 @@ static err_code open_body(prep_run *run, api_request *r, bool *is_other, err_det
     r->template_kwargs = order->template_kwargs;
     r->scope = order->scope;
     r->cache_name = order->cache_name;
+    r->mcp = order->mcp;
+    r->turns = job->turns ? json_root(job->turns) : NULL;
+    r->may_go_on = may_go_on;
+    r->may_ctx = run;
     r->doc = job->doc;
     job->doc = NULL;
     const bool is_reserved = job->memory.bytes > job->body.len; /* it was read before */
@@ -520,16 +550,28 @@ static void run_job(prep_run *run)
         hash_sha256(r.reply.body_hash, job->body.data, job->body.len);
     }
     err = err == ERR_OK ? check(run, &r, &d) : err;
+    if (err == ERR_OK && r.reply.plan) {
+        keep_body(job, prepared);
+        spend(&r, &job->order);
+    }
     drop_body(job); /* the parsed form is enough from here */
     job->prepared = NULL;
     const bool is_early = of->has_log && r.reply.stream && r.reply.return_progress;
-    const bool says_accepted = err == ERR_OK && (job->order.says_accepted || is_early || r.reply.background);
+    const bool is_later = job->turns != NULL;
+    const bool runs_first = err == ERR_OK && r.reply.plan && r.reply.plan->n_calls > 0 && !is_later;
+    const bool says_accepted = err == ERR_OK && !runs_first && !is_later &&
+                               (job->order.says_accepted || is_early || r.reply.background);
     const bool submits = job->order.submits && !r.reply.event_id[0];
     if (run->is_remote && !upstreams_is_named(job->order.upstreams, r.reply.model)) {
         snprintf(r.reply.model, sizeof r.reply.model, "%s",
                  run->remote.name); /* which was not what it asked for */
     }
     take_options(says_accepted ? accepted : prepared, &r);
+    if (runs_first) { /* what a person has allowed comes before the model's next word */
+        prepared->type = LOOP_TOOLS;
+        p->post(p->ctx, prepared);
+        goto out;
+    }
     if (run->is_remote && err == ERR_OK) {
         copy_wishes(&r, &(says_accepted ? accepted : prepared)->options);
         err = r.error.code;
@@ -709,6 +751,12 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **d
         return ERR_NOMEM;
     }
     *job = (prep_job){.prep = p, .order = *order, .ticket = t};
+    if (order->turns &&
+        json_parse(&job->turns, order->turns, strlen(order->turns), LIMIT_JSON_DEPTH + 2, NULL) != ERR_OK) {
+        free(job);
+        return ERR_NOMEM;
+    }
+    job->order.turns = NULL;
     atomic_fetch_add(&t->refs, 1);
     atomic_fetch_add(&p->n_jobs, 1);
     job->accepted = loop_message_create(LOOP_ACCEPTED, order->id);

@@ -63,9 +63,14 @@ typedef struct prep_order {
     const json *template_kwargs;     /* see api_request; lives as long as prep */
     const tool_form *form;           /* the model's tool-call syntax; NULL: none */
     upstreams *upstreams;            /* other servers, whose models a body may name; NULL: none */
-    bool is_remote_only;             /* no model is ever loaded here: a body that names none means theirs */
-    char cache_name[65];             /* see api_request */
-    bool hash_body;                  /* wanted in the options, as it is for bodies with an event_id */
+    mcp *mcp;                        /* servers whose tools a body may ask for; NULL: none */
+    /* Of a later round of an answer: what it has said, called and heard so far, items in a JSON list, copied; NULL:
+     * of the first. And the tokens that it has written. */
+    const char *turns;
+    int32_t n_written;
+    bool is_remote_only; /* no model is ever loaded here: a body that names none means theirs */
+    char cache_name[65]; /* see api_request */
+    bool hash_body;      /* wanted in the options, as it is for bodies with an event_id */
     /* What clients call the loaded model, beside "default"; "" for fewer names. A body that asks for another one is
      * LOOP_OTHER_MODEL if asks_model, else ERR_NOT_FOUND if is_strict, else read all the same. */
     char names[4][REQUEST_MODEL_MAX];

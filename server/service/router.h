@@ -49,6 +49,7 @@ typedef enum route_id {
     ROUTE_CACHE_ENTRY,    /* GET, DELETE /v1/cache/{name} */
     ROUTE_CACHE_SAVE,     /* POST /v1/cache/{name} */
     ROUTE_CACHE_LOAD,     /* POST /v1/cache/{name}/load */
+    ROUTE_MCP,            /* GET /v1/mcp, POST /v1/mcp/{server_label}/retry */
     ROUTE_PROPS,
     ROUTE_SLOTS,
     ROUTE_EMBEDDINGS,  /* not supported, and said so */

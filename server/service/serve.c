@@ -55,6 +55,7 @@ void serve_options_init(serve_options *opt)
     opt->max_unread = LIMIT_UNREAD_BYTES;
     opt->drain_timeout_s = LIMIT_DRAIN_TIMEOUT_S;
     opt->switches_model = true;
+    opt->tool_rounds = LIMIT_MCP_ROUNDS;
 }
 
 int64_t serve_started_at(void)

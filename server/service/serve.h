@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "engine/engine.h"
+#include "server/mcp/mcp.h"
 #include "server/upstream/upstream_config.h"
 
 typedef struct serve_options {
@@ -29,6 +30,9 @@ typedef struct serve_options {
     const engine_options *engine; /* on_event, on_load and their contexts are set by the server */
     bool has_no_model;            /* nothing is loaded: only models of other servers answer */
     upstream_settings upstreams;  /* other servers; .servers NULL: none */
+    const mcp_config *mcp;        /* servers of tools; NULL: none */
+    mcp_spawner *mcp_spawner;     /* that starts them; NULL: none is a program */
+    int tool_rounds;              /* of calls in one answer */
     const char *warm_prompts;     /* a file (warm.h); NULL: none */
     const char *alias;            /* name shown for the model; NULL: the folder's */
     /* a form's name (tool_scanner.h), "none", or NULL or "auto": as the template says */

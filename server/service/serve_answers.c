@@ -329,6 +329,7 @@ static bool needs_whole(const answer *a)
 /* Hands new text to the reply. */
 static void flush_text(serve *s, answer *a, double now)
 {
+    serve_take_runs(a);
     if (a->pieces.n == 0) {
         return;
     }
@@ -356,6 +357,27 @@ static void flush_text(serve *s, answer *a, double now)
     serve_wake_followers(s, a);
 }
 
+void serve_emit_item(serve *s, answer *a, const bytes *item, bool is_over)
+{
+    if (item->failed) {
+        a->has_lost = true;
+        return;
+    }
+    reply_pieces_add(&a->pieces, REPLY_ITEM, item->data, item->len);
+    if (is_over && needs_whole(a)) {
+        reply_pieces_add(&a->whole, REPLY_ITEM, item->data, item->len);
+    }
+    a->has_lost = a->has_lost || a->pieces.failed || a->whole.failed;
+    if (a->has_reply || a->opt.stream) {
+        a->has_lost = !write_stream(s, a, a->dialect->delta) || a->has_lost;
+        if (!a->has_reply) {
+            serve_check_stream(s, a);
+        }
+    }
+    reply_pieces_clear(&a->pieces);
+    serve_wake_followers(s, a);
+}
+
 static void on_progress(serve *s, answer *a)
 {
     a->has_lost = !write_stream(s, a, a->dialect->progress) || a->has_lost;
@@ -363,9 +385,11 @@ static void on_progress(serve *s, answer *a)
 }
 
 /* The engine's last event was taken. */
-static void end_answer(serve *s, answer *a)
+void serve_end_answer(serve *s, answer *a)
 {
     const uint64_t conn_id = a->conn;
+    bytes_deinit(&a->body); /* no round needs it any more */
+    ledger_give_all(&a->memory);
     answer_check_lost(a);
     count_answer(s, a);
     finish(s, a);
@@ -437,10 +461,9 @@ static void on_event(serve *s, const gen_event *event)
         a->stats_version++;
         serve_wake_followers(s, a);
     }
-    if (!is_last) {
-        return;
+    if (is_last && !serve_begin_round(s, a)) {
+        serve_end_answer(s, a);
     }
-    end_answer(s, a);
 }
 
 /* ---- streams ---- */
@@ -497,7 +520,15 @@ void serve_handle_message(serve *s, loop_message *m)
         }
         return;
     }
-    const bool is_read = a->is_socket && m->type != LOOP_PROGRESS;
+    const bool is_read = a->is_socket && m->type != LOOP_PROGRESS && m->type != LOOP_RESULT;
+    if (a->tools.stage == TOOLS_PREPARING && (m->type == LOOP_REFUSED || m->type == LOOP_OTHER_MODEL)) {
+        api_error e;
+        api_error_set(&e, 503, "model_changed", "model",
+                      "the model was changed between two rounds of the answer");
+        const bool is_refused = m->type == LOOP_REFUSED;
+        serve_end_rounds(s, a, is_refused ? m->code : ERR_BUSY, is_refused ? &m->error : &e);
+        return;
+    }
     switch (m->type) {
     case LOOP_ACCEPTED:
         serve_on_accepted(s, a, m);
@@ -515,6 +546,12 @@ void serve_handle_message(serve *s, loop_message *m)
         break;
     case LOOP_OTHER_MODEL:
         serve_on_other_model(s, a, m);
+        break;
+    case LOOP_TOOLS:
+        serve_on_tools(s, a, m);
+        break;
+    case LOOP_RESULT:
+        serve_on_result(s, a, m->result);
         break;
     case LOOP_REPLIED:
         serve_on_replied(s, a, m);
@@ -543,6 +580,11 @@ void serve_stop_answer(serve *s, uint64_t id)
         engine_cancel(s->engine, id);
     }
     upstreams_cancel(s->upstreams, id);
+    answer *a = s->mcp ? id_table_get(&s->answers, id) : NULL;
+    if (a && a->tools.stage != TOOLS_IDLE) {
+        mcp_cancel(s->mcp, id);
+        serve_stop_rounds(s, a);
+    }
 }
 
 void serve_cancel_answer(serve *s, answer *a)
@@ -630,6 +672,11 @@ int serve_tick_answers(serve *s, double now)
             continue;
         }
         check_time(s, a, now);
+        if (a->tools.is_stopped && a->tools.stage == TOOLS_CALLING) {
+            serve_end_rounds(s, a, ERR_CANCELLED, NULL);
+            i = (size_t)-1; /* the table may have moved: start again */
+            continue;
+        }
         if (a->pieces.n == 0) {
             continue;
         }

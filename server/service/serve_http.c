@@ -484,6 +484,7 @@ static void (*const WITHOUT_BODY[])(serve *s, conn *c) = {
     [ROUTE_CACHE] = serve_on_cache,
     [ROUTE_CACHE_ENTRY] = serve_on_cache_entry,
     [ROUTE_PROPS] = on_props,
+    [ROUTE_MCP] = serve_on_mcp,
     [ROUTE_FILE_CREATE] = serve_finish_form,
     [ROUTE_UPLOAD_PART] = serve_finish_form,
     [ROUTE_FILES] = serve_on_files,

@@ -106,7 +106,7 @@ static err_code open_remote(serve *s, err_detail *d)
     if (opt->media_path && (stat(opt->media_path, &st) != 0 || !S_ISDIR(st.st_mode))) {
         return err_set(d, ERR_INVALID, "--media-path: there is no folder %s", opt->media_path);
     }
-    const bool fetches = opt->n_media_domains > 0 || opt->upstreams.servers;
+    const bool fetches = opt->n_media_domains > 0 || opt->upstreams.servers || opt->mcp;
     s->fetch_started = fetches && fetch_start();
     return s->fetch_started || !fetches ? ERR_OK : err_set(d, ERR_NOMEM, "no memory for fetching media");
 }
@@ -136,6 +136,13 @@ static err_code open_upstreams(serve *s, err_detail *d)
                                   .media = s->media};
     return s->media ? upstreams_create(&s->upstreams, &s->opt->upstreams, &hooks, d)
                     : err_set(d, ERR_NOMEM, "no memory for the server");
+}
+
+/* Once the loop can be woken. */
+static err_code open_mcp(serve *s, err_detail *d)
+{
+    const mcp_hooks hooks = {.on_result = serve_on_mcp_result, .ctx = s};
+    return s->opt->mcp ? mcp_create(&s->mcp, s->opt->mcp, s->opt->mcp_spawner, &hooks, d) : ERR_OK;
 }
 
 /* --access-log */
@@ -235,6 +242,7 @@ err_code serve_open_parts(serve *s, err_detail *d)
         return err;
     }
     err = open_upstreams(s, d);
+    err = err == ERR_OK ? open_mcp(s, d) : err;
     if (err != ERR_OK) {
         return err;
     }
@@ -261,6 +269,8 @@ void serve_close_parts(serve *s)
         _exit(EXIT_FAILED);
     }
     upstreams_stop(s->upstreams);
+    mcp_destroy(s->mcp); /* the workers, which may wait for its servers, have ended */
+    s->mcp = NULL;
     serve_close_previews(s);
     prep_destroy(s->prep);       /* the workers use the engine, so they end first */
     history_destroy(s->history); /* what is on its way is written first */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "server/service/serve_state.h"
 
@@ -29,6 +30,10 @@ static bool is_free(const serve *s, const answer *a)
 static err_code prepare(serve *s, answer *a, bool asks_model)
 {
     const char *listed = serve_name_of(s, s->current.path);
+    bytes turns = bytes_empty(SIZE_MAX / 2);
+    if (a->tools.turns.len > 0) {
+        bytes_printf(&turns, "[%s]", bytes_str(&a->tools.turns));
+    }
     prep_order order = {.dialect = a->dialect,
                         .id = a->id,
                         .scope = a->scope,
@@ -42,6 +47,9 @@ static err_code prepare(serve *s, answer *a, bool asks_model)
                         .asks_model = asks_model && s->catalog,
                         .is_strict = s->opt->strict_model,
                         .says_accepted = a->is_socket || a->idempotency_key[0],
+                        .mcp = s->mcp,
+                        .turns = turns.len > 0 ? bytes_str(&turns) : NULL,
+                        .n_written = a->n_tokens,
                         .submits = is_free(s, a)};
     snprintf(order.request_id, sizeof order.request_id, "%s", a->request_id);
     snprintf(order.cache_name, sizeof order.cache_name, "%s", a->cache_name);
@@ -51,14 +59,20 @@ static err_code prepare(serve *s, answer *a, bool asks_model)
         const bool fits = names[i] && strlen(names[i]) < REQUEST_MODEL_MAX;
         snprintf(order.names[i], REQUEST_MODEL_MAX, "%s", fits ? names[i] : "");
     }
-    const err_code err = prep_submit(s->prep, &order, &a->body, &a->doc, &a->memory, a->ticket);
+    const err_code err = turns.failed || a->tools.turns.failed
+                             ? ERR_NOMEM
+                             : prep_submit(s->prep, &order, &a->body, &a->doc, &a->memory, a->ticket);
+    bytes_deinit(&turns);
+    if (a->tools.stage == TOOLS_PREPARING) {
+        return err; /* it still runs, for everybody else */
+    }
     a->state = err == ERR_OK ? ANSWER_PREPARING : a->state;
     return err;
 }
 
 err_code serve_prepare_answer(serve *s, answer *a)
 {
-    return prepare(s, a, !a->knows_model);
+    return prepare(s, a, !a->knows_model && a->tools.stage == TOOLS_IDLE);
 }
 
 static void take_options(answer *a, loop_message *m)
@@ -125,6 +139,7 @@ void serve_begin_answer(serve *s, answer *a)
     if (!a->is_socket && a->opt.stream && !answer_streams_early(a)) {
         serve_begin_streams(s, a);
     }
+    serve_emit_lists(s, a);
     serve_wake_followers(s, a);
 }
 
@@ -244,9 +259,45 @@ void serve_on_accepted(serve *s, answer *a, loop_message *m)
     accept_answer(s, a);
 }
 
+/* Keeps the body for a round after calls of tools. */
+static void take_body(answer *a, loop_message *m)
+{
+    bytes_deinit(&a->body);
+    ledger_give_all(&a->memory);
+    a->body = m->body;
+    a->memory = m->memory;
+    bytes_init(&m->body, 0);
+    m->memory = (ledger_hold){0};
+}
+
+/* Calls that the body allows come before the first word. */
+void serve_on_tools(serve *s, answer *a, loop_message *m)
+{
+    take_body(a, m);
+    take_options(a, m);
+    a->submitted_ms = clock_ms();
+    a->started = true;
+    a->state = ANSWER_RUNNING;
+    accept_answer(s, a);
+    serve_begin_answer(s, a);
+    serve_run_allowed(s, a);
+}
+
 void serve_on_prepared(serve *s, answer *a, loop_message *m)
 {
     const bool is_submitted = !m->request && !m->remote;
+    const bool is_later = a->tools.stage == TOOLS_PREPARING;
+    take_body(a, m);
+    if (is_later) { /* the tools may be others by now */
+        a->tools.stage = TOOLS_IDLE;
+        tool_plan_destroy(a->opt.plan);
+        tool_set_destroy(a->opt.tools);
+        a->opt.plan = m->options.plan;
+        a->opt.tools = m->options.tools;
+        m->options.plan = NULL;
+        m->options.tools = NULL;
+        a->cancelled = a->cancelled || a->tools.is_stopped;
+    }
     a->request = m->request;
     a->remote = m->remote;
     a->server = m->remote ? upstream_request_server(m->remote) : NULL;

@@ -9,6 +9,7 @@
  * serve_switch.c   loading and switching models
  * serve_prepare.c  a request from its body to the engine
  * serve_answers.c  an answer from the engine's first event to its last
+ * serve_tools.c    the rounds of an answer whose tools this server runs
  * serve_dialects.c  what the protocols do differently, a table each
  * serve_idempotency.c  idempotency: requests sent again, and the readers of a reply
  * serve_responses.c  kept responses, conversations
@@ -39,7 +40,7 @@
 #include "server/load_bar.h"
 #include "server/service/metrics.h"
 #include "server/net/net.h"
-#include "server/service/notify.h"
+#include "server/notify.h"
 #include "server/service/prep.h"
 #include "server/service/router.h"
 #include "server/service/serve.h"
@@ -162,6 +163,7 @@ typedef struct serve {
     engine *engine;       /* NULL while loading */
     upstreams *upstreams; /* NULL: there are no other servers */
     media_copier *media;  /* for them */
+    mcp *mcp;             /* NULL: there are no servers of tools */
     const engine_info *info;
     load_job load;
     const tool_form *tool_form; /* the model's tool-call syntax; NULL: none */
@@ -403,11 +405,36 @@ MUST_CHECK err_code serve_prepare_answer(serve *s, answer *a);
 void serve_on_other_model(serve *s, answer *a, loop_message *m);
 void serve_on_accepted(serve *s, answer *a, loop_message *m);
 void serve_on_prepared(serve *s, answer *a, loop_message *m);
+void serve_on_tools(serve *s, answer *a, loop_message *m);
 void serve_on_replied(serve *s, answer *a, const loop_message *m);
 /* Whoever computes the answer has taken it: its stream begins, once. */
 void serve_begin_answer(serve *s, answer *a);
 /* An answer of this socket has ended: submits those that waited for their turn behind it. */
 void serve_try_lanes(serve *s, uint64_t conn_id);
+
+/* serve_answers.c, for serve_tools.c: an item goes into the reply; is_over: it will not change. */
+void serve_emit_item(serve *s, answer *a, const bytes *item, bool is_over);
+/* The last event was taken, or there will be none. */
+void serve_end_answer(serve *s, answer *a);
+
+/* serve_tools.c */
+/* Takes the calls that are run here out of the new pieces. */
+void serve_take_runs(answer *a);
+/* The tools that the model may call, as items of a Responses answer, once. */
+void serve_emit_lists(serve *s, answer *a);
+/* The model has ended: runs what it has called; false: there is nothing to run, the answer ends. */
+bool serve_begin_round(serve *s, answer *a);
+/* Runs the calls that the request allows. */
+void serve_run_allowed(serve *s, answer *a);
+void serve_on_result(serve *s, answer *a, const mcp_result *result);
+/* The answer ends between two rounds; ERR_CANCELLED, or why it failed (e NULL: the code says it). */
+void serve_end_rounds(serve *s, answer *a, err_code code, const api_error *e);
+/* The same, soon. */
+void serve_stop_rounds(serve *s, answer *a);
+/* mcp_hooks.on_result */
+void serve_on_mcp_result(void *ctx, mcp_result *result);
+/* GET /v1/mcp, POST /v1/mcp/{server_label}/retry */
+void serve_on_mcp(serve *s, conn *c);
 
 /* serve_idempotency.c */
 /* For a valid request: if it was sent before, attaches the client to the earlier answer and frees

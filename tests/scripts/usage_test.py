@@ -74,7 +74,7 @@ CALLER = {
     "server/service/answer.h": "gen_event event",
     "server/load_bar.h": "#engine/engine.h; engine_options eo",
     "server/service/loop_message.h": "gen_event *event",
-    "server/service/notify.h": "int port",
+    "server/notify.h": "int port",
     "server/service/prep.h": "uint64_t id; engine *e",
     "server/service/prep_turns.h": "double guess; bool (*is_cancelled)(void *); void *ctx",
     "server/service/serve.h": "engine_options options",

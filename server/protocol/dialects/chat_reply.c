@@ -64,6 +64,26 @@ static void add_content(bytes *out, chat_reply_state *state, const bytes *text)
     state->needs_gap = false;
 }
 
+/* A call that this server runs; the other items are of no use here. */
+static bool is_run(const bytes *item)
+{
+    return item->len > 0 && strstr(bytes_str(item), "\"type\":\"mcp_call\"") != NULL;
+}
+
+/* Those that were run, with the comma in front. */
+static void write_runs(bytes *out, const reply_pieces *pieces)
+{
+    int n = 0;
+    for (size_t i = 0; i < pieces->n; i++) {
+        const reply_piece *p = &pieces->items[i];
+        if (p->kind == REPLY_ITEM && is_run(&p->text)) {
+            bytes_append_str(out, n++ ? "," : ",\"mcp_calls\":[");
+            bytes_append(out, p->text.data, p->text.len);
+        }
+    }
+    bytes_append_str(out, n ? "]" : "");
+}
+
 /* The calls of a whole reply, with the comma in front; nothing if there are none. */
 static void write_calls(bytes *out, const reply_pieces *pieces)
 {
@@ -96,8 +116,8 @@ void chat_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *
             add_content(&content, &state, &p->text);
         } else if (p->kind == REPLY_REASONING) {
             bytes_append(&reasoning, p->text.data, p->text.len);
-        } else if (p->kind == REPLY_CALL) {
-            state.n_calls++;
+        } else if (p->kind == REPLY_CALL || p->kind == REPLY_ITEM) {
+            state.n_calls += p->kind == REPLY_CALL;
             state.needs_gap = state.has_content;
         }
     }
@@ -116,6 +136,7 @@ void chat_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *
     bytes_deinit(&content);
     bytes_deinit(&reasoning);
     write_calls(out, pieces);
+    write_runs(out, pieces);
     bytes_append_str(out, ",\"refusal\":null}");
     write_logprobs(out, logprobs);
     bytes_json(out, ",\"finish_reason\":%s}]", finish);
@@ -178,6 +199,12 @@ static void write_piece(bytes *delta, const chat_reply_meta *m, chat_reply_state
     case REPLY_ARGUMENTS:
         bytes_json(delta, "\"tool_calls\":[{\"index\":%d,\"function\":{\"arguments\":%.*s}}]",
                    state->n_calls - 1, BYTES_ARG(&p->text));
+        break;
+    case REPLY_ITEM:
+        if (is_run(&p->text)) {
+            bytes_printf(delta, "\"mcp_calls\":[%s]", bytes_str(&p->text));
+            state->needs_gap = state->has_content;
+        }
         break;
     default:
         break;

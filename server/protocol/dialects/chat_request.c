@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "server/protocol/conversation.h"
+#include "server/protocol/conversation_items.h"
 #include "server/protocol/response_format.h"
 #include "server/protocol/thinking_fields.h"
 #include "server/protocol/tool_fields.h"
@@ -106,6 +106,7 @@ static void read_messages(api_request *r, const json *root, const engine_info *i
         request_path(path, "messages[%zu]", i++);
         read_message(&c, v, path);
     }
+    conversation_items_read(&c, r->turns, "turns", false);
     conversation_close(&c, root);
 }
 

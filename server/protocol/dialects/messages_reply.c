@@ -79,11 +79,62 @@ static bool begins_block(reply_kind kind)
     return kind == REPLY_REASONING || kind == REPLY_CONTENT || kind == REPLY_CALL;
 }
 
+/* ---- calls that this server runs ---- */
+
+/* The call as a block. */
+static void write_run(bytes *out, const json *item)
+{
+    const char *arguments = json_str(json_get(item, "arguments"), "{}");
+    const bytes text = {.data = (char *)arguments, .len = strlen(arguments)};
+    bytes_json(out, "{\"type\":\"mcp_tool_use\",\"id\":%s,\"name\":%s,\"server_name\":%s",
+               json_str(json_get(item, "id"), ""), json_str(json_get(item, "name"), ""),
+               json_str(json_get(item, "server_label"), ""));
+    write_input(out, &text);
+    bytes_append_char(out, '}');
+}
+
+/* What it brought. */
+static void write_brought(bytes *out, const json *item)
+{
+    const char *error = json_str(json_get(item, "error"), NULL);
+    bytes_json(out,
+               "{\"type\":\"mcp_tool_result\",\"tool_use_id\":%s,\"is_error\":%hhd,\"content\":["
+               "{\"type\":\"text\",\"text\":%s}]}",
+               json_str(json_get(item, "id"), ""), error != NULL,
+               error ? error : json_str(json_get(item, "output"), ""));
+}
+
+/* The call that a piece is about; NULL if it is none. The caller frees it. */
+static json_doc *read_run(const reply_piece *p)
+{
+    json_doc *doc = NULL;
+    if (json_parse(&doc, bytes_str(&p->text), p->text.len, LIMIT_JSON_DEPTH, NULL) != ERR_OK ||
+        strcmp(json_str(json_get(json_root(doc), "type"), ""), "mcp_call") != 0) {
+        json_free(doc);
+        return NULL;
+    }
+    return doc;
+}
+
+static bool is_over(const json *item)
+{
+    return strcmp(json_str(json_get(item, "status"), ""), "in_progress") != 0;
+}
+
 void messages_reply_content(bytes *out, const messages_reply_meta *m, const reply_pieces *pieces)
 {
     int n = 0;
     for (size_t i = 0; i < pieces->n; i++) {
         const reply_piece *p = &pieces->items[i];
+        json_doc *run = p->kind == REPLY_ITEM ? read_run(p) : NULL;
+        if (run) {
+            bytes_append_str(out, n ? "," : "");
+            write_run(out, json_root(run));
+            bytes_append_char(out, ',');
+            write_brought(out, json_root(run));
+            json_free(run);
+            n += 2;
+        }
         if (!begins_block(p->kind)) {
             continue;
         }
@@ -183,6 +234,24 @@ static void write_delta(bytes *out, const messages_reply_state *state, const cha
     end_event(out);
 }
 
+/* A call or its result: a block each. */
+static void run_block(bytes *out, const messages_reply_meta *m, messages_reply_state *state,
+                      const reply_piece *p)
+{
+    json_doc *run = read_run(p);
+    if (run) {
+        end_block(out, m, state);
+        begin_event(out, "content_block_start");
+        bytes_printf(out, ",\"index\":%d,\"content_block\":", state->n_blocks++);
+        (is_over(json_root(run)) ? write_brought : write_run)(out, json_root(run));
+        end_event(out);
+        state->is_open = true;
+        state->kind = REPLY_ITEM;
+        end_block(out, m, state);
+        json_free(run);
+    }
+}
+
 void messages_reply_delta(bytes *out, const messages_reply_meta *m, messages_reply_state *state,
                           const reply_pieces *pieces)
 {
@@ -205,6 +274,9 @@ void messages_reply_delta(bytes *out, const messages_reply_meta *m, messages_rep
         case REPLY_CALL_END:
         case REPLY_CALL_CUT:
             end_block(out, m, state);
+            break;
+        case REPLY_ITEM:
+            run_block(out, m, state, p);
             break;
         default:
             break;

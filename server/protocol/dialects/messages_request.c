@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "server/protocol/conversation.h"
+#include "server/protocol/conversation_items.h"
 #include "server/protocol/dialects/messages_content.h"
 #include "server/protocol/response_format.h"
 #include "server/protocol/thinking_fields.h"
@@ -37,7 +37,8 @@ static const json *first_of(const json *list)
 static bool is_apart(const json *block)
 {
     return has_type(block, "tool_result") || has_type(block, "tool_use") || has_type(block, "thinking") ||
-           has_type(block, "redacted_thinking");
+           has_type(block, "redacted_thinking") || has_type(block, "mcp_tool_use") ||
+           has_type(block, "mcp_tool_result"); /* of a tool that has run here: its words follow */
 }
 
 /* A string as it is, a list without the blocks that stand apart. Only an assistant's message may
@@ -203,7 +204,8 @@ static void read_messages(api_request *r, const json *root, const engine_info *i
         }
     }
     const chat_message *last = conversation_last(&c);
-    r->in->continues = last && last->role == CHAT_ASSISTANT && last->n_tool_calls == 0;
+    r->in->continues = last && last->role == CHAT_ASSISTANT && last->n_tool_calls == 0 && !r->turns;
+    conversation_items_read(&c, r->turns, "turns", false);
     conversation_close(&c, NULL);
 }
 
@@ -222,6 +224,10 @@ static void add_tools(json_doc *doc, json *chat, first_error *e, const json *too
     for (const json *v = first_of(tools); v; v = json_next(v), i++) {
         char path[PATH_BYTES];
         request_path(path, "tools[%zu]", i);
+        if (has_type(v, "mcp")) { /* of a server whose tools run here */
+            json_add_shared(doc, list, NULL, v);
+            continue;
+        }
         if (!is_null(json_get(v, "type")) && !has_type(v, "custom")) {
             request_fail(e, ERR_UNSUPPORTED, path, "not_supported",
                          "%s: only tools of your own (type \"custom\") are understood", path);

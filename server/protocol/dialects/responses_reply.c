@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/memory.h"
 #include "server/media/data_uri.h"
 
@@ -102,6 +104,10 @@ static void write_parts(bytes *out, const responses_reply *r, const reply_item *
 static void write_item(bytes *out, const responses_reply *r, const reply_item *item, bool with_content,
                        const char *status)
 {
+    if (item->kind == REPLY_ITEM) {
+        bytes_append(out, item->text.data, item->text.len);
+        return;
+    }
     static const char *const TYPES[] = {
         [REPLY_REASONING] = "reasoning", [REPLY_CONTENT] = "message", [REPLY_CALL] = "function_call"};
     bytes_json(out, "{\"id\":%s,\"type\":%s,\"status\":%s", item->id, TYPES[item->kind], status);
@@ -403,6 +409,87 @@ static void add_text(responses_reply *r, reply_kind kind, const bytes *text, byt
     end_event(r, type);
 }
 
+/* ---- items of tools that this server runs ---- */
+
+/* An event about the item, type and item_id and output_index, with a member more or "". */
+static void run_event(responses_reply *r, const reply_item *item, const char *type, const char *member,
+                      const char *text)
+{
+    bytes *line = begin_event(r, type);
+    bytes_json(line, ",\"item_id\":%s,\"output_index\":%d", item->id, index_of(r, item));
+    if (member) {
+        bytes_json(line, ",%s:%s", member, text);
+    }
+    end_event(r, type);
+}
+
+static reply_item *add_run(responses_reply *r, const char *id)
+{
+    close_item(r, "completed");
+    if (!memory_grow(&r->items, &r->cap_items, (size_t)r->n_items + 1, 4, sizeof *r->items)) {
+        r->has_lost = true;
+        return NULL;
+    }
+    reply_item *item = &r->items[r->n_items++];
+    *item = (reply_item){.kind = REPLY_ITEM};
+    bytes_init(&item->name, SIZE_MAX / 2);
+    bytes_init(&item->text, SIZE_MAX / 2);
+    bytes_init(&item->logprobs, SIZE_MAX / 2);
+    snprintf(item->id, sizeof item->id, "%s", id);
+    return item;
+}
+
+/* The item as far as it is known: added the first time, then changed. */
+static void take_run(responses_reply *r, const bytes *text)
+{
+    json_doc *doc = NULL;
+    reply_item *item = NULL;
+    if (json_parse(&doc, bytes_str(text), text->len, LIMIT_JSON_DEPTH, NULL) != ERR_OK) {
+        r->has_lost = true;
+        return;
+    }
+    const json *v = json_root(doc);
+    const char *id = json_str(json_get(v, "id"), ""), *type = json_str(json_get(v, "type"), "");
+    const char *status = json_str(json_get(v, "status"), "completed");
+    const char *arguments = json_str(json_get(v, "arguments"), "{}");
+    const bool is_call = strcmp(type, "mcp_call") == 0, is_over = strcmp(status, "in_progress") != 0;
+    for (int i = r->n_items - 1; i >= 0 && !item; i--) {
+        item = r->items[i].kind == REPLY_ITEM && strcmp(r->items[i].id, id) == 0 ? &r->items[i] : NULL;
+    }
+    const bool is_new = !item;
+    item = item ? item : add_run(r, id);
+    if (item) {
+        bytes_clear(&item->text);
+        bytes_append(&item->text, text->data, text->len);
+        r->has_lost = r->has_lost || item->text.failed;
+    }
+    if (item && is_new) {
+        item_event(r, item, "response.output_item.added", false, status);
+        if (is_call) {
+            run_event(r, item, "response.mcp_call.in_progress", NULL, NULL);
+            run_event(r, item, "response.mcp_call_arguments.delta", "delta", arguments);
+            run_event(r, item, "response.mcp_call_arguments.done", "arguments", arguments);
+        } else if (strcmp(type, "mcp_list_tools") == 0) {
+            run_event(r, item, "response.mcp_list_tools.in_progress", NULL, NULL);
+            run_event(r, item, "response.mcp_list_tools.completed", NULL, NULL);
+        }
+    }
+    if (item && is_call && is_over) {
+        const bool is_done = strcmp(status, "completed") == 0;
+        run_event(r, item, is_done ? "response.mcp_call.completed" : "response.mcp_call.failed", NULL, NULL);
+    } else if (item && is_call && !is_new) {
+        bytes *line = begin_event(r, "response.mcp_call.progress");
+        bytes_json(line, ",\"item_id\":%s,\"output_index\":%d,\"progress\":%g,\"message\":%s", item->id,
+                   index_of(r, item), json_num(json_get(v, "progress"), 0.0),
+                   json_str(json_get(v, "message"), ""));
+        end_event(r, "response.mcp_call.progress");
+    }
+    if (item && (is_over || !is_call)) {
+        item_event(r, item, "response.output_item.done", true, status);
+    }
+    json_free(doc);
+}
+
 void responses_reply_delta(responses_reply *r, const reply_pieces *pieces, bytes *logprobs)
 {
     for (size_t i = 0; i < pieces->n && !r->log.closed; i++) {
@@ -428,6 +515,9 @@ void responses_reply_delta(responses_reply *r, const reply_pieces *pieces, bytes
                 call->was_cut = p->kind == REPLY_CALL_CUT;
                 close_item(r, call->was_cut ? "incomplete" : "completed");
             }
+            break;
+        case REPLY_ITEM:
+            take_run(r, &p->text);
             break;
         }
     }

@@ -23,7 +23,7 @@
 
 /* One of the response's output. */
 typedef struct reply_item {
-    reply_kind kind; /* REPLY_REASONING, REPLY_CONTENT, REPLY_CALL */
+    reply_kind kind; /* REPLY_REASONING, REPLY_CONTENT, REPLY_CALL; REPLY_ITEM: text is all of it */
     char id[48];
     char call_id[48]; /* REPLY_CALL */
     bytes name;       /* of the function */

@@ -6,9 +6,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/utf8.h"
-#include "server/media/data_uri.h"
-#include "server/protocol/conversation.h"
+#include "server/protocol/conversation_items.h"
 #include "server/protocol/dialects/response_items.h"
 #include "server/protocol/dialects/responses_echo.h"
 #include "server/protocol/response_format.h"
@@ -55,111 +53,6 @@ static void read_identity(api_request *r, const json *root)
 }
 
 /* ---- input items ---- */
-
-/* What was told as encrypted_content: nothing is secret about it. */
-static void append_encrypted(api_request *r, bytes *out, const json *item)
-{
-    const char *code = json_str(json_get(item, "encrypted_content"), "");
-    size_t n = 0, len = strlen(code);
-    uint8_t *plain = request_calloc(&r->error, r->in->arena, len / 4 * 3 + 1, 1);
-    if (plain && base64_decode(plain, &n, code, len) && utf8_valid((const char *)plain, n)) {
-        bytes_append(out, plain, n);
-    }
-}
-
-/* Text of reasoning items: the reasoning_text parts, else the summary, else encrypted_content. */
-static const char *reasoning_text(api_request *r, const json *item)
-{
-    bytes text = bytes_empty(LIMIT_BODY_BYTES);
-    const json *content = json_child(json_get(item, "content"));
-    for (const json *v = content ? content : json_child(json_get(item, "summary")); v; v = json_next(v)) {
-        bytes_append_str(&text, json_str(json_get(v, "text"), ""));
-    }
-    if (text.len == 0) {
-        append_encrypted(r, &text, item);
-    }
-    if (text.failed) {
-        request_no_memory(&r->error);
-    }
-    const char *copy = request_strdup(&r->error, r->in->arena, bytes_str(&text));
-    bytes_deinit(&text);
-    return copy;
-}
-
-/* The assistant message that was added last, if that is what it is. */
-static chat_message *open_answer(const conversation *c)
-{
-    chat_message *last = conversation_last(c);
-    return last && last->role == CHAT_ASSISTANT ? last : NULL;
-}
-
-/* Calls and reasoning belong to one assistant message with the text beside them. */
-static void read_call(conversation *c, const json *item, const char *path)
-{
-    const char *name = json_str(json_get(item, "name"), NULL);
-    chat_message *m = open_answer(c);
-    m = m ? m : conversation_add(c, CHAT_ASSISTANT);
-    if (!name) {
-        request_fail(&c->r->error, ERR_INVALID, path, "missing_field", "%s needs a name", path);
-    }
-    conversation_call(c, m, json_str(json_get(item, "call_id"), NULL), name, json_get(item, "arguments"),
-                      path);
-}
-
-static bool read_role(chat_role *out, const char *role)
-{
-    const bool is_system = strcmp(role, "system") == 0 || strcmp(role, "developer") == 0;
-    *out = is_system ? CHAT_SYSTEM : strcmp(role, "user") == 0 ? CHAT_USER : CHAT_ASSISTANT;
-    return *out != CHAT_ASSISTANT || strcmp(role, "assistant") == 0;
-}
-
-static void read_plain_message(conversation *c, const json *item, const char *path)
-{
-    char inner[PATH_BYTES];
-    chat_role role;
-    if (!read_role(&role, json_str(json_get(item, "role"), ""))) {
-        request_path(inner, "%s.role", path);
-        request_fail(&c->r->error, ERR_INVALID, inner, "invalid_value",
-                     "%s must be system, developer, user or assistant", inner);
-    }
-    /* Reasoning in front of the text waits in an assistant message without content. */
-    chat_message *last = role == CHAT_ASSISTANT ? open_answer(c) : NULL;
-    chat_message *m =
-        last && last->n_parts == 0 && last->n_tool_calls == 0 ? last : conversation_add(c, role);
-    request_path(inner, "%s.content", path);
-    content_read(&c->content, m, json_get(item, "content"), inner);
-}
-
-static void read_result(conversation *c, const json *item, const char *path)
-{
-    char inner[PATH_BYTES];
-    chat_message *m = conversation_add(c, CHAT_TOOL);
-    request_path(inner, "%s.call_id", path);
-    conversation_result(c, m, json_str(json_get(item, "call_id"), NULL), inner);
-    request_path(inner, "%s.output", path);
-    content_read(&c->content, m, json_get(item, "output"), inner);
-}
-
-static void read_item(conversation *c, const json *item, const char *path)
-{
-    char inner[PATH_BYTES];
-    const char *type = json_str(json_get(item, "type"), "message");
-    if (!json_is(item, JSON_OBJECT)) {
-        request_fail(&c->r->error, ERR_INVALID, path, "invalid_type", "%s must be an object", path);
-    } else if (strcmp(type, "message") == 0) {
-        read_plain_message(c, item, path);
-    } else if (strcmp(type, "reasoning") == 0) {
-        conversation_add(c, CHAT_ASSISTANT)->reasoning = reasoning_text(c->r, item);
-    } else if (strcmp(type, "function_call") == 0) {
-        read_call(c, item, path);
-    } else if (strcmp(type, "function_call_output") == 0) {
-        read_result(c, item, path);
-    } else {
-        request_path(inner, "%s.type", path);
-        request_fail(&c->r->error, ERR_UNSUPPORTED, inner, "unsupported_item_type", "%s is not understood",
-                     inner);
-    }
-}
 
 /* The items of the conversation that previous_response_id continues; NULL without one. */
 static const json *open_previous(api_request *r, const json *root)
@@ -286,16 +179,6 @@ static void keep_items(api_request *r, const json *previous, const json *input)
     }
 }
 
-static void read_items(conversation *c, const json *list, const char *name)
-{
-    size_t i = 0;
-    for (const json *v = json_child(list); v && c->r->error.code == ERR_OK; v = json_next(v)) {
-        char path[PATH_BYTES];
-        request_path(path, "%s[%zu]", name, i++);
-        read_item(c, v, path);
-    }
-}
-
 static void read_input(api_request *r, const json *root, const engine_info *info)
 {
     first_error *e = &r->error;
@@ -315,17 +198,19 @@ static void read_input(api_request *r, const json *root, const engine_info *info
     }
     request_string(e, &instructions, root, "instructions", LIMIT_BODY_BYTES);
     conversation c;
-    conversation_open(&c, r, root, info, n + 1);
+    conversation_open(&c, r, root, info,
+                      n + 1 + conversation_items_extra(previous) + conversation_items_extra(input));
     if (instructions[0]) {
         content_read(&c.content, conversation_add(&c, CHAT_SYSTEM), json_get(root, "instructions"),
                      "instructions");
     }
-    read_items(&c, previous, "previous_response_id");
+    conversation_items_read(&c, previous, "previous_response_id", false);
     if (is_string) {
         content_read(&c.content, conversation_add(&c, CHAT_USER), input, "input");
     } else {
-        read_items(&c, input, "input");
+        conversation_items_read(&c, input, "input", true);
     }
+    conversation_items_read(&c, r->turns, "turns", false);
     conversation_close(&c, root);
     if (e->code == ERR_OK && r->response_store && (r->reply.store || named)) {
         keep_items(r, previous, input);

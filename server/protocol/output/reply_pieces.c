@@ -43,7 +43,7 @@ void reply_pieces_add(reply_pieces *p, reply_kind kind, const char *text, size_t
         return;
     }
     reply_piece *last = p->n > 0 ? &p->items[p->n - 1] : NULL;
-    if (!last || last->kind != kind || is_mark || kind == REPLY_CALL) {
+    if (!last || last->kind != kind || is_mark || kind == REPLY_CALL || kind == REPLY_ITEM) {
         if (!reserve(p)) {
             p->failed = true;
             return;

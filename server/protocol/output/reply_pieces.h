@@ -24,7 +24,8 @@ typedef enum reply_kind {
     REPLY_CALL,      /* a call begins; the text is the function's name */
     REPLY_ARGUMENTS, /* of the call that began last: a piece of a JSON object's text */
     REPLY_CALL_END,  /* the call is complete; no text */
-    REPLY_CALL_CUT   /* the answer ended inside the call; no text */
+    REPLY_CALL_CUT,  /* the answer ended inside the call; no text */
+    REPLY_ITEM /* of a tool that this server runs: an item of a Responses answer, as JSON, whole or as far as it is known */
 } reply_kind;
 
 typedef struct reply_piece {

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/service/notify.h"
+#include "server/notify.h"
 #include "server/service/serve.h"
 #include "tests/check.h"
 #include "tests/cpu.h"

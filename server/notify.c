@@ -1,4 +1,4 @@
-#include "server/service/notify.h"
+#include "server/notify.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

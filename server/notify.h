@@ -5,8 +5,8 @@
  *     notify_send(&n, "READY=1\nSTATUS=Ready on port %d", port);
  *     notify_tick(&n, clock_ms(), is_loading);          // now and then
  */
-#ifndef PARLEY_SERVER_SERVICE_NOTIFY_H
-#define PARLEY_SERVER_SERVICE_NOTIFY_H
+#ifndef PARLEY_SERVER_NOTIFY_H
+#define PARLEY_SERVER_NOTIFY_H
 
 #include <stdbool.h>
 #include <sys/socket.h>

@@ -1,0 +1,333 @@
+#include "server/mcp/mcp_catalog.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/limits.h"
+
+enum { OFFER_BYTES = 32 << 20, NAME_BYTES = 128, TITLE_BYTES = 200 };
+
+/* ---- texts of strangers ---- */
+
+/* Bytes of a character that is not shown: of control, of direction, of no width; 0: it is shown. */
+static size_t hidden_bytes(const unsigned char *p, bool has_lines)
+{
+    if (p[0] < 0x20 || p[0] == 0x7f) {
+        return has_lines && (p[0] == '\n' || p[0] == '\t') ? 0 : 1;
+    }
+    if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f) {
+        return 2;
+    }
+    const bool is_mark =
+        p[0] == 0xe2 &&
+        ((p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xa8 && p[2] <= 0xae))) ||
+         (p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf));
+    const bool is_bom = p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf;
+    /* letters of the tag block, which spell words that nobody sees */
+    const bool is_tag = p[0] == 0xf3 && p[1] == 0xa0 && (p[2] == 0x80 || p[2] == 0x81);
+    return is_mark || is_bom ? 3 : is_tag ? 4 : 0;
+}
+
+void mcp_clean_text(bytes *out, const char *text, size_t most, bool has_lines)
+{
+    const size_t begin = out->len;
+    while (*text && !out->failed) {
+        const unsigned char *p = (const unsigned char *)text;
+        const size_t hidden = hidden_bytes(p, has_lines);
+        const size_t n = hidden ? hidden : p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+        if (out->len - begin + n > most) {
+            bytes_append_str(out, "...");
+            return;
+        }
+        if (!hidden) {
+            bytes_append(out, text, n);
+        }
+        text += n;
+    }
+}
+
+static const char *cleaned(mcp_offer *o, const char *text, size_t most, bool has_lines)
+{
+    bytes b = bytes_empty(most + 8);
+    mcp_clean_text(&b, text, most, has_lines);
+    const char *copy = arena_strdup(o->arena, bytes_str(&b), b.len);
+    bytes_deinit(&b);
+    return copy ? copy : "";
+}
+
+/* A name that every model may write: other characters become _. */
+static const char *clean_name(mcp_offer *o, const char *name)
+{
+    char out[MCP_CLEAN_NAME_MAX + 1];
+    size_t n = 0;
+    for (const char *p = name; *p && n < MCP_CLEAN_NAME_MAX; p++) {
+        const bool is_plain = isalnum((unsigned char)*p) || *p == '_' || *p == '-';
+        if (is_plain || n == 0 || out[n - 1] != '_') {
+            out[n++] = is_plain ? *p : '_';
+        }
+    }
+    out[n] = '\0';
+    const char *copy = arena_strdup(o->arena, out, n);
+    return copy ? copy : "tool";
+}
+
+/* ---- tools ---- */
+
+static bool is_token(const char *text)
+{
+    for (const char *p = text; *p; p++) {
+        if (!isalnum((unsigned char)*p) && !strchr("!#$%&'*+-.^_`|~", *p)) {
+            return false;
+        }
+    }
+    return text[0] != '\0' && strlen(text) <= NAME_BYTES;
+}
+
+/* The parameters that go into headers; false if one of them breaks the rules. */
+static bool read_headers(mcp_offer *o, mcp_tool *t)
+{
+    const json *properties = json_get(t->schema, "properties");
+    t->headers = arena_calloc(o->arena, json_len(properties) + 1, sizeof *t->headers);
+    for (const json *v = json_child(properties); v && t->headers; v = json_next(v)) {
+        const json *header = json_get(v, "x-mcp-header");
+        const char *name = json_str(header, ""), *type = json_str(json_get(v, "type"), "");
+        if (!header) {
+            continue;
+        }
+        bool ok = is_token(name) && (strcmp(type, "string") == 0 || strcmp(type, "integer") == 0 ||
+                                     strcmp(type, "boolean") == 0);
+        for (size_t i = 0; i < t->n_headers; i++) {
+            ok = ok && strcasecmp(t->headers[i].header, name) != 0;
+        }
+        if (!ok) {
+            return false;
+        }
+        t->headers[t->n_headers++] = (mcp_header_param){.param = json_key(v), .header = name};
+    }
+    return t->headers != NULL;
+}
+
+static bool fits(const json *schema)
+{
+    bytes text = bytes_empty(LIMIT_MCP_SCHEMA_BYTES);
+    json_write(&text, schema);
+    const bool ok = !text.failed;
+    bytes_deinit(&text);
+    return ok;
+}
+
+static const json *empty_schema(mcp_offer *o)
+{
+    static const char TEXT[] = "{\"type\":\"object\",\"properties\":{}}";
+    if (!o->docs[2] && json_parse(&o->docs[2], TEXT, sizeof TEXT - 1, 8, NULL) != ERR_OK) {
+        o->docs[2] = NULL;
+    }
+    return o->docs[2] ? json_root(o->docs[2]) : NULL;
+}
+
+static bool read_tool(mcp_offer *o, mcp_tool *t, const json *v, const mcp_server_config *config)
+{
+    const char *name = json_str(json_get(v, "name"), "");
+    const json *notes = json_get(v, "annotations"), *schema = json_get(v, "inputSchema");
+    /* what can only be run as a task is of no use here */
+    const char *task = json_str(json_get(json_get(v, "execution"), "taskSupport"), "");
+    if (!name[0] || strlen(name) > NAME_BYTES || strcmp(task, "required") == 0 ||
+        mcp_words_have(&config->hidden, name) || mcp_offer_find(o, name)) {
+        return false;
+    }
+    *t = (mcp_tool){.name = name, .schema = schema};
+    if (json_typeof(schema) == JSON_NULL) {
+        t->schema = empty_schema(o);
+    }
+    if (!json_is(t->schema, JSON_OBJECT) || !fits(t->schema) ||
+        (config->kind == MCP_HTTP && !read_headers(o, t))) {
+        return false;
+    }
+    const char *title = json_str(json_get(v, "title"), json_str(json_get(notes, "title"), name));
+    t->clean = clean_name(o, name);
+    t->title = cleaned(o, title, TITLE_BYTES, false);
+    t->description = cleaned(o, json_str(json_get(v, "description"), ""), LIMIT_MCP_TEXT_BYTES, true);
+    t->is_read_only = json_is_true(json_get(notes, "readOnlyHint"));
+    t->runs_unasked = config->consent == MCP_NEVER_ASK || mcp_words_have(&config->always, name) ||
+                      (config->consent == MCP_ASK_TO_WRITE && t->is_read_only);
+    return true;
+}
+
+static const json *parse_list(json_doc **doc, const bytes *text)
+{
+    if (!text || text->len == 0 ||
+        json_parse(doc, bytes_str(text), text->len, LIMIT_JSON_DEPTH + 8, NULL) != ERR_OK) {
+        *doc = NULL;
+    }
+    return *doc ? json_root(*doc) : NULL;
+}
+
+mcp_offer *mcp_offer_create(const mcp_server_config *config, const bytes *tools, const bytes *resources,
+                            const bytes *prompts)
+{
+    mcp_offer *o = calloc(1, sizeof *o);
+    if (!o || !(o->arena = arena_create(OFFER_BYTES))) {
+        free(o);
+        return NULL;
+    }
+    atomic_init(&o->refs, 1);
+    const json *list = parse_list(&o->docs[0], tools);
+    bytes rest = bytes_empty(LIMIT_MCP_MESSAGE_BYTES);
+    bytes_printf(&rest, "[%s,%s]", resources && resources->len ? bytes_str(resources) : "[]",
+                 prompts && prompts->len ? bytes_str(prompts) : "[]");
+    const json *both = parse_list(&o->docs[1], &rest);
+    bytes_deinit(&rest);
+    o->resources = json_child(both);
+    o->prompts = o->resources ? json_next(o->resources) : NULL;
+    o->tools = arena_calloc(o->arena, json_len(list) + 1, sizeof *o->tools);
+    if (!o->tools) {
+        mcp_offer_release(o);
+        return NULL;
+    }
+    for (const json *v = json_child(list); v; v = json_next(v)) {
+        const bool is_hidden = mcp_words_have(&config->hidden, json_str(json_get(v, "name"), ""));
+        const bool ok = o->n_tools < LIMIT_MCP_TOOLS && read_tool(o, &o->tools[o->n_tools], v, config);
+        o->n_tools += ok;
+        o->left_out += !ok && !is_hidden;
+    }
+    return o;
+}
+
+mcp_offer *mcp_offer_take(mcp_offer *o)
+{
+    if (o) {
+        atomic_fetch_add(&o->refs, 1);
+    }
+    return o;
+}
+
+void mcp_offer_release(mcp_offer *o)
+{
+    if (o && atomic_fetch_sub(&o->refs, 1) == 1) {
+        for (size_t i = 0; i < ARRAY_LEN(o->docs); i++) {
+            json_free(o->docs[i]);
+        }
+        arena_destroy(o->arena);
+        free(o);
+    }
+}
+
+const mcp_tool *mcp_offer_find(const mcp_offer *o, const char *name)
+{
+    for (size_t i = 0; o && i < o->n_tools; i++) {
+        if (strcmp(o->tools[i].name, name) == 0) {
+            return &o->tools[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- all servers ---- */
+
+mcp_catalog *mcp_catalog_create(size_t n)
+{
+    mcp_catalog *c = calloc(1, sizeof *c + n * sizeof *c->servers);
+    if (c) {
+        atomic_init(&c->refs, 1);
+        c->n = n;
+    }
+    return c;
+}
+
+mcp_catalog *mcp_catalog_take(mcp_catalog *c)
+{
+    if (c) {
+        atomic_fetch_add(&c->refs, 1);
+    }
+    return c;
+}
+
+void mcp_catalog_release(mcp_catalog *c)
+{
+    if (c && atomic_fetch_sub(&c->refs, 1) == 1) {
+        for (size_t i = 0; i < c->n; i++) {
+            mcp_offer_release(c->servers[i].offer);
+        }
+        free(c);
+    }
+}
+
+const mcp_server_view *mcp_catalog_find(const mcp_catalog *c, const char *label)
+{
+    for (size_t i = 0; c && i < c->n; i++) {
+        if (strcmp(c->servers[i].config->label, label) == 0) {
+            return &c->servers[i];
+        }
+    }
+    return NULL;
+}
+
+static void write_tools(bytes *out, const mcp_offer *o)
+{
+    for (size_t i = 0; o && i < o->n_tools; i++) {
+        const mcp_tool *t = &o->tools[i];
+        bytes_json(out,
+                   "%-s{\"name\":%s,\"title\":%s,\"description\":%s,\"read_only\":%hhd,\"approval\":%s,"
+                   "\"input_schema\":",
+                   i ? "," : "", t->name, t->title, t->description, t->is_read_only,
+                   t->runs_unasked ? "never" : "always");
+        json_write(out, t->schema);
+        bytes_append_char(out, '}');
+    }
+}
+
+/* The members of a list that a page shows, each cleaned. */
+static void write_list(bytes *out, const json *list, const char *key)
+{
+    size_t n = 0;
+    bytes text = bytes_empty(LIMIT_MCP_TEXT_BYTES + 8);
+    bytes_json(out, ",%s:[", key);
+    for (const json *v = json_child(list); v && n < LIMIT_MCP_TOOLS; v = json_next(v), n++) {
+        static const char *const MEMBERS[] = {"name", "title", "description", "uri", "mimeType"};
+        bytes_append_str(out, n ? ",{" : "{");
+        const char *comma = "";
+        for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++) {
+            const char *value = json_str(json_get(v, MEMBERS[i]), NULL);
+            if (value) {
+                bytes_clear(&text);
+                mcp_clean_text(&text, value, LIMIT_MCP_TEXT_BYTES, false);
+                bytes_json(out, "%-s%s:%.*s", comma, MEMBERS[i], BYTES_ARG(&text));
+                comma = ",";
+            }
+        }
+        if (json_is(json_get(v, "arguments"), JSON_ARRAY)) {
+            bytes_append_str(out, comma[0] ? ",\"arguments\":" : "\"arguments\":");
+            json_write(out, json_get(v, "arguments"));
+        }
+        bytes_append_char(out, '}');
+    }
+    bytes_append_char(out, ']');
+    bytes_deinit(&text);
+}
+
+void mcp_catalog_write(bytes *out, const mcp_catalog *c)
+{
+    static const char *const STATES[] = {
+        [MCP_OFF] = "off", [MCP_CONNECTING] = "connecting", [MCP_READY] = "ready", [MCP_DOWN] = "down"};
+    static const char *const KINDS[] = {
+        [MCP_STDIO] = "stdio", [MCP_HTTP] = "http", [MCP_BUILTIN] = "builtin"};
+    bytes_append_str(out, "{\"object\":\"list\",\"data\":[");
+    for (size_t i = 0; c && i < c->n; i++) {
+        const mcp_server_view *v = &c->servers[i];
+        bytes_json(out,
+                   "%-s{\"server_label\":%s,\"kind\":%s,\"state\":%s,\"error\":%s,\"name\":%s,"
+                   "\"version\":%s,\"protocol\":%s,\"tools_left_out\":%zu,\"tools\":[",
+                   i ? "," : "", v->config->label, KINDS[v->config->kind], STATES[v->state],
+                   v->why[0] ? v->why : NULL, v->name, v->version, v->protocol,
+                   v->offer ? v->offer->left_out : 0);
+        write_tools(out, v->offer);
+        bytes_append_char(out, ']');
+        write_list(out, v->offer ? v->offer->resources : NULL, "resources");
+        write_list(out, v->offer ? v->offer->prompts : NULL, "prompts");
+        bytes_append_char(out, '}');
+    }
+    bytes_append_str(out, "]}");
+}
