@@ -28,8 +28,8 @@ int command_doctor(void)
     print_row("emptying files that it may not write", s.landlock >= 3, "Landlock 3, Linux 6.2");
     print_row("opening TCP connections", s.landlock >= 4 || s.seccomp, "Landlock 4, Linux 6.7, or seccomp");
     print_row("sending signals to other processes", s.landlock >= 6, "Landlock 6, Linux 6.12");
-    print_row("opening sockets of any kind (unless --media-domains or --upstream is given)", s.seccomp,
-              "seccomp");
+    print_row("opening sockets of any kind (unless --media-domains, --upstream or MCP over HTTP is given)",
+              s.seccomp, "seccomp");
     print_row("looking into other processes, mounting, loading modules", s.seccomp, "seccomp");
     print_row("gaining privileges by a program that has them", true, "");
     return 0;

@@ -542,14 +542,15 @@ async function settle(pages) {
         return !busy.some(Boolean);
     };
     await until(quiet, 'the answers to end', 60_000);
-    // An answer of a chat that nobody shows goes on when it is shown.
-    for (const { id } of await pages[0].evaluate(() => document.querySelector('parley-app').chat.list)) {
-        const [page] = pages;
-        const isOpen = await page.evaluate(async (name) => {
-            location.hash = `#/c/${name}`;
-            return document.querySelector('parley-app').chat.open(name);
-        }, id);
-        if (isOpen) await until(quiet, 'the answers of a chat to end', 60_000);
+    // An answer of a chat that nobody shows goes on when it is shown; a question that waits does so in its browser alone.
+    for (const page of pages) {
+        for (const { id } of await page.evaluate(() => document.querySelector('parley-app').chat.list)) {
+            const isOpen = await page.evaluate(async (name) => {
+                location.hash = `#/c/${name}`;
+                return document.querySelector('parley-app').chat.open(name);
+            }, id);
+            if (isOpen) await until(quiet, 'the answers of a chat to end', 60_000);
+        }
     }
 }
 
