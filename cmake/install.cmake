@@ -1,5 +1,5 @@
-# `cmake --install`: the program, Seedling, manual pages, completions, the systemd unit. Pages and completions are printed by
-# the program itself, from its table of options.
+# `cmake --install`: the program, Seedling, manual pages, completions, the systemd units and their user. Pages and completions
+# are printed by the program itself, from its table of options. packaging/debian makes its package of this.
 include(GNUInstallDirs)
 
 set(printed_dir ${CMAKE_BINARY_DIR}/generated/printed)
@@ -26,5 +26,6 @@ install(FILES ${printed_dir}/parley.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/ba
 install(FILES ${printed_dir}/_parley DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES ${printed_dir}/parley.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES ${CMAKE_BINARY_DIR}/generated/parley.service packaging/parley.socket DESTINATION lib/systemd/system)
-install(FILES LICENSE README.md CHANGELOG.md packaging/haproxy.cfg DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES packaging/parley.sysusers DESTINATION lib/sysusers.d RENAME parley.conf)
+install(FILES LICENSE README.md CHANGELOG.md packaging/haproxy.cfg packaging/parley.conf DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY web/vendor/licenses DESTINATION ${CMAKE_INSTALL_DOCDIR})

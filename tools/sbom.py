@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""What a built program is made of, as SPDX 2.3: the libraries that it is linked with, the modules in web/vendor, Seedling.
+
+    tools/sbom.py build/parley > parley.spdx.json
+
+Libraries are named as the Debian packages that they come from, with their versions, where dpkg knows them. The same tree,
+libraries and $SOURCE_DATE_EPOCH give the same bytes.
+"""
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LICENCES = {"lit": "BSD-3-Clause", "lit-html": "BSD-3-Clause", "lit-element": "BSD-3-Clause", "@lit/reactive-element": "BSD-3-Clause",
+            "marked": "MIT AND BSD-3-Clause", "highlight.js": "BSD-3-Clause", "temml": "MIT", "pdfjs-dist": "Apache-2.0"}
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    return done.stdout if done.returncode == 0 else ""
+
+
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def package(name, version, licence, **more):
+    ident = "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", name.lstrip("@"))
+    return {"SPDXID": ident, "name": name, **({"versionInfo": version} if version else {}), "downloadLocation": "NOASSERTION",
+            "licenseConcluded": licence, "licenseDeclared": licence, "copyrightText": "NOASSERTION", "filesAnalyzed": False, **more}
+
+
+def purl(text):
+    return {"externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": text}]}
+
+
+def vendored():
+    """What scripts/vendor pins; the bundler itself is not in the page."""
+    pinned = re.findall(r"^(\S+)@(\S+) +([0-9a-f]{64})$", (ROOT / "scripts/vendor").read_text(), re.M)
+    for name, version, digest in sorted(pinned):
+        if not name.startswith("@esbuild/"):
+            yield package(name, version, LICENCES[name], checksums=[{"algorithm": "SHA256", "checksumValue": digest}],
+                          **purl(f"pkg:npm/{name.replace('@', '%40')}@{version}"))
+
+
+def linked(program):
+    """The libraries that the program itself asks for, not those that these bring."""
+    names = re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "-dW", str(program)))
+    if not names:
+        sys.exit(f"sbom: {program} is not a program that readelf can read")
+    paths = dict(re.findall(r"^\s*(\S+) => (/\S+)", run("ldd", str(program)), re.M))
+    packages = {}
+    for name in names:
+        path = paths.get(name, "")
+        owner = next((run("dpkg-query", "-S", p).split(": ")[0].split(":")[0] for p in (path, os.path.realpath(path), "/usr" + path)
+                      if path and run("dpkg-query", "-S", p)), "")
+        found = run("dpkg-query", "-W", "-f", "${Version}", owner + ":" + run("dpkg", "--print-architecture").strip()) if owner else ""
+        packages[owner or name] = package(owner or name, found, "NOASSERTION", **(purl(f"pkg:deb/debian/{owner}@{found}") if owner else {}))
+    return [packages[name] for name in sorted(packages)]
+
+
+def main():
+    program = pathlib.Path(sys.argv[1])
+    version = re.search(r"^project\(parley VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M).group(1)
+    parts = [(p, "CONTAINS") for p in vendored()]
+    seedling = ROOT / "assets/seedling/model.safetensors"
+    parts.append((package("seedling", version, "MIT", checksums=[{"algorithm": "SHA256", "checksumValue": sha256(seedling)}]), "CONTAINS"))
+    parts += [(p, "DYNAMIC_LINK") for p in linked(program)]
+    digest = sha256(program)
+    top = package("parley", version, "MIT", checksums=[{"algorithm": "SHA256", "checksumValue": digest}], primaryPackagePurpose="APPLICATION")
+    created = datetime.datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", 0)), datetime.timezone.utc)
+    document = {
+        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"parley-{version}",
+        "documentNamespace": f"https://spdx.org/spdxdocs/parley-{version}-{digest}",
+        "creationInfo": {"created": created.strftime("%Y-%m-%dT%H:%M:%SZ"), "creators": ["Tool: tools/sbom.py"]},
+        "packages": [top] + [p for p, _ in parts],
+        "relationships": [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": top["SPDXID"]}] +
+                         [{"spdxElementId": top["SPDXID"], "relationshipType": kind, "relatedSpdxElement": p["SPDXID"]} for p, kind in parts],
+    }
+    json.dump(document, sys.stdout, indent=1)
+    print()
+
+
+main()
