@@ -21,8 +21,11 @@ LICENCES = {"lit": "BSD-3-Clause", "lit-html": "BSD-3-Clause", "lit-element": "B
 
 
 def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
-    return done.stdout if done.returncode == 0 else ""
+    """What a command prints, also if it fails: dpkg-query does for one name of many that it does not know. "" without it."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}).stdout
+    except OSError:
+        return ""
 
 
 def sha256(path):
@@ -54,13 +57,17 @@ def linked(program):
     if not names:
         sys.exit(f"sbom: {program} is not a program that readelf can read")
     paths = dict(re.findall(r"^\s*(\S+) => (/\S+)", run("ldd", str(program)), re.M))
+    # dpkg knows a library by the path it has in its package: as the loader finds it, with or without the /usr that is merged.
+    candidates = {name: [p for path in (paths.get(name, ""), os.path.realpath(paths.get(name, "/"))) for p in (path, path.removeprefix("/usr"), "/usr" + path)]
+                  for name in names}
+    listed = run("dpkg-query", "-S", *sorted({p for ps in candidates.values() for p in ps if p.endswith(".so") or ".so." in p}))
+    owners = {path: owner for owner, path in re.findall(r"^([^:, ]+)[^ ]*: (/\S+)$", listed, re.M)}
+    found = {name: next((owners[p] for p in ps if p in owners), None) for name, ps in candidates.items()}
+    versions = dict(re.findall(r"^(\S+)\t(\S+)$", run("dpkg-query", "-W", "-f", "${Package}\t${Version}\n", *sorted(set(filter(None, found.values())))), re.M))
     packages = {}
-    for name in names:
-        path = paths.get(name, "")
-        owner = next((run("dpkg-query", "-S", p).split(": ")[0].split(":")[0] for p in (path, os.path.realpath(path), "/usr" + path)
-                      if path and run("dpkg-query", "-S", p)), "")
-        found = run("dpkg-query", "-W", "-f", "${Version}", owner + ":" + run("dpkg", "--print-architecture").strip()) if owner else ""
-        packages[owner or name] = package(owner or name, found, "NOASSERTION", **(purl(f"pkg:deb/debian/{owner}@{found}") if owner else {}))
+    for name, owner in found.items():
+        version = versions.get(owner, "")
+        packages[owner or name] = package(owner or name, version, "NOASSERTION", **(purl(f"pkg:deb/debian/{owner}@{version}") if owner else {}))
     return [packages[name] for name in sorted(packages)]
 
 

@@ -93,11 +93,12 @@ export async function lastAnswer(page) {
     return (await answer.locator('> .prose').innerText()).trim();
 }
 
-/** Waits until the server's state satisfies a condition. @param {() => any} condition */
+/** Waits until the server's state satisfies a condition. @param {() => any} condition
+ * @param {string|(() => string)} what is waited for; said when it does not come */
 export async function until(condition, what = 'condition', ms = PATIENCE_MS) {
     const end = Date.now() + ms;
     while (!(await condition())) {
-        if (Date.now() > end) throw new Error(`timed out waiting for ${what}`);
+        if (Date.now() > end) throw new Error(`timed out waiting for ${typeof what === 'function' ? what() : what}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
     }
 }

@@ -19,6 +19,7 @@ const begin = async (...questions) => {
     const chat = await openChat(browser, server.url);
     for (const text of questions) {
         await chat.page.keyboard.press('Control+Shift+O');
+        await chat.page.locator('chat-message').first().waitFor({ state: 'detached' });
         await send(chat.page, `say ${text}`);
         await lastAnswer(chat.page);
     }
@@ -26,7 +27,10 @@ const begin = async (...questions) => {
 };
 /** The list as it is read: headings and titles. */
 const list = (page) => page.locator('.chat-list').locator('h3, summary, .entry-title').evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent.trim()));
-const listed = (page, ...lines) => until(async () => JSON.stringify(await list(page)) === JSON.stringify(lines), `the list to be ${lines}`);
+const listed = async (page, ...lines) => {
+    let seen;
+    await until(async () => JSON.stringify((seen = await list(page))) === JSON.stringify(lines), () => `the list to be ${lines}; it is ${seen}`);
+};
 
 test('deleted messages: what is left, what goes to the model, and back', async () => {
     const chat = newConversation();
@@ -84,6 +88,7 @@ test('pins, folders and the archive, from the menu of a chat and by keys; they s
 
 test('a folder gets another name, and its chats are taken out of it, by keys', async () => {
     const { page, done } = await begin('one', 'two', 'three');
+    await listed(page, 'Today', 'say three', 'say two', 'say one'); // an answer can end before its chat is kept
     await page.evaluate(async () => {
         const { chat } = document.querySelector('parley-app');
         for (const { id } of chat.list.slice(0, 2)) await chat.setPlace(id, { folder: 'Work & play' });
