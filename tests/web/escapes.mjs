@@ -39,3 +39,31 @@ export function escapes(E, S) {
         script('new Worker(URL.createObjectURL(new Blob(["postMessage(1)"]))).onmessage=()=>parent.postMessage("hit","*")'), script(`new Worker("data:text/javascript,fetch('${E}?worker')")`), script(`new SharedWorker("${S}js/start.js")`),
     ];
 }
+
+/** The same ways, and those that only a diagram has: Mermaid's directives, links, labels and images.
+ * @param {string} E @param {string} S @returns {string[]} */
+export function diagrams(E, S) {
+    const label = (text) => text.replace(/\s+/g, ' ').replaceAll('#', '#35;').replaceAll('"', text.includes("'") ? '#quot;' : "'");
+    const all = escapes(E, S);
+    const LABELS = 10; // in one diagram
+    const labelled = [];
+    for (let i = 0; i < all.length; i += LABELS) labelled.push(`flowchart TD\n${all.slice(i, i + LABELS).map((one, n) => `N${n}["${label(one)}"] --> N${n + 1}`).join('\n')}`);
+    const loose = '%%{init: {"securityLevel": "loose", "htmlLabels": true, "flowchart": {"htmlLabels": true}, "secure": []}}%%\n';
+    const css = `@import url(${E}?d-import); * { background: url(${E}?d-css) } @font-face { font-family: f; src: url(${E}?d-font) }`;
+    return [
+        ...labelled.map((one) => loose + one),
+        `flowchart TD\nA --> B\nclick A "javascript:top.hit=1"\nclick B href "${E}?d-link" _top`,
+        `${loose}flowchart TD\nA --> B\nclick A call parent.postMessage("hit")\nclick B href "javascript:top.hit=1" _blank`,
+        `${loose}flowchart TD\nA["<img src=x onerror='parent.postMessage(&quot;hit&quot;,&quot;*&quot;);fetch(&quot;${E}?d-error&quot;)'>"]`,
+        `%%{init: {"themeCSS": "${css}"}}%%\nflowchart TD\nA --> B`, `---\nconfig:\n  themeCSS: "${css}"\n  securityLevel: sandbox\n---\nflowchart TD\nA --> B`,
+        `%%{init: {"fontFamily": "x;} </style><img src=${E}?d-family><style>", "themeVariables": {"fontFamily": "url(${E}?d-theme)", "primaryColor": "red;} * {background: url(${E}?d-colour)"}}}%%\nflowchart TD\nA --> B`,
+        `flowchart TD\nA@{ img: "${E}?d-image", label: "x", w: 60, h: 60 }`, `flowchart TD\nA@{ icon: "${E}?d-icon", label: "x" }`, `flowchart TD\nA --> B\nstyle A fill:url(${E}?d-style)\nclassDef c fill:url(${E}?d-class)\nclass B c`,
+        `sequenceDiagram\nparticipant A\nlink A: Top @ ${E}?d-sequence\nlinks A: {"x": "javascript:top.hit=1"}\nA->>A: <img src=${E}?d-text>`,
+        `gantt\ndateFormat YYYY-MM-DD\nsection <b>x</b>\nT :a, 2024-01-01, 3d\nclick a href "javascript:top.hit=1"\nclick a call top.hit()`,
+        `classDiagram\nclass A\nlink A "${E}?d-of-class" "x"\ncallback A "top.hit" "x"\nclick A href "javascript:top.hit=1"`,
+        `C4Context\nPerson(a, "x", "y", $sprite="${E}?d-sprite", $link="javascript:top.hit=1")`, `journey\ntitle <script>top.hit=1</script>\nsection x\n<img src=${E}?d-task>: 5: Me`,
+        `flowchart TD\nA["$$\\href{javascript:top.hit=1}{x} \\includegraphics{${E}?d-formula}$$"]`, `mindmap\n  root((<img src=${E}?d-mind>))\n    ::icon(url(${E}?d-mind-icon))`,
+        `stateDiagram-v2\n[*] --> A : <iframe src=${E}?d-state></iframe>\nclick A "${E}?d-state-link" "x"`, `erDiagram\nA ||--o{ B : "<img src=${E}?d-er>"`, `pie title <img src=${E}?d-pie>\n"<script>top.hit=1</script>" : 1`,
+        `</script><script>top.hit=1;fetch("${E}?d-end")</script>`, `flowchart TD\nA["</script><script>parent.postMessage('hit','*')</script>"]`,
+    ];
+}

@@ -698,7 +698,7 @@ class ParleyApp extends LitElement {
         });
     }
 
-    /** HTML or SVG as it looks. @param {CustomEvent} event */
+    /** HTML, SVG or a diagram as it looks. @param {CustomEvent} event */
     async #showPreview(event) {
         const { code, language } = event.detail;
         const preview = await this.#part(() => import('./preview.js'));

@@ -6,10 +6,10 @@ import { icon } from './icons.js';
 import { highlighted, loadHighlighter } from './highlight.js';
 import { copyText, download } from '../util.js';
 
-/** What can be shown as it looks. */
-const PREVIEWED = /^(html?|svg|xhtml)$/i;
+/** Whether code of a language can be shown as it looks. @param {string} language */
+export const isShown = (language) => /^(html?|svg|xhtml|mermaid)$/i.test(language);
 const EXTENSIONS = {
-    python: 'py', javascript: 'js', typescript: 'ts', rust: 'rs', bash: 'sh', shell: 'sh', markdown: 'md', ruby: 'rb',
+    python: 'py', javascript: 'js', typescript: 'ts', rust: 'rs', bash: 'sh', shell: 'sh', markdown: 'md', mermaid: 'mmd', ruby: 'rb',
     cpp: 'cpp', csharp: 'cs', kotlin: 'kt', text: 'txt', '': 'txt',
 };
 
@@ -53,7 +53,7 @@ class CodeBlock extends LitElement {
                           title=${t`Save as a file`} @click=${this.#download}>
                           ${icon('download')}<span class="wide-only">${t`Save`}</span>
                       </button>`}
-                ${!this.open && PREVIEWED.test(this.language)
+                ${!this.open && isShown(this.language)
                     ? html`<button type="button" class="quiet small as-it-looks" @click=${() => this.dispatchEvent(new CustomEvent('show-preview', { bubbles: true, detail: { code: this.code, language: this.language } }))}>
                           ${icon('play')}<span>${t`Preview`}</span>
                       </button>`
