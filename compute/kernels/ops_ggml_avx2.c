@@ -139,6 +139,7 @@ static ALWAYS_INLINE void unpack_row(const dtype type, uint8_t *u, float *scale,
         const size_t n = n_blocks - at < BLOCKS ? n_blocks - at : BLOCKS;
         const uint8_t *span = whole_span(type, w, K - at * 32, room);
         float s[16], m[16];
+        prefetch_block(type, w);
         store_scales(type, span, s, m);
         for (size_t b = 0; b < n; b++) {
             const __m256i codes = _mm256_add_epi8(block_codes(type, span, b), _mm256_set1_epi8((char)more));

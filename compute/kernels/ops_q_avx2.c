@@ -160,6 +160,12 @@ void unpack_q4_avx2(uint8_t *out, const void *row, size_t K)
 /* 4 sums, 4 accumulators of the present block, the weights, and what is left for products. */
 enum { TILE_N = 2, TILE_V = 2, TILE_SIDE = 8 };
 
+static ALWAYS_INLINE size_t tile_n(const size_t nv)
+{
+    (void)nv;
+    return TILE_N;
+}
+
 static ALWAYS_INLINE __m256i four_weights(const uint8_t *at)
 {
     int32_t bits;

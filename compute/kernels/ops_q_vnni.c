@@ -186,8 +186,13 @@ void dot_q4_vnni(float *out, size_t out_stride, const void *x, size_t T, const v
 
 /* ---- tiles ---- */
 
-/* 24 accumulators of the present block, 4 inputs, 1 weight; the sums wait in the L1 cache. */
-enum { TILE_N = 6, TILE_V = 4, TILE_SIDE = 16 };
+/* Twelve integers of the present block and their twelve sums, the inputs, a weight. */
+enum { TILE_V = 3, MOST_N = 12, TILE_SIDE = 16 };
+
+static ALWAYS_INLINE size_t tile_n(const size_t nv)
+{
+    return MOST_N / nv;
+}
 
 static ALWAYS_INLINE __m512i four_weights(const uint8_t *at)
 {
@@ -204,14 +209,11 @@ static ALWAYS_INLINE __m512i add_products(__m512i acc, __m512i u, __m512i x)
     return acc;
 }
 
-/* What the accumulators of a part begin with. */
-static ALWAYS_INLINE __m512i first_offset(const tile_kind kind, const tile_q_block *x, size_t t, size_t part)
+/* What is added to the products of a part. */
+static ALWAYS_INLINE __m512i offset_of(const tile_kind kind, const tile_q_block *x, size_t t, size_t part)
 {
-    if (kind == TILE_MINIMA || kind == TILE_WIDE) {
-        return _mm512_setzero_si512();
-    }
     const __m512i all = _mm512_loadu_si512(&x->offset[t]);
-    if (kind == TILE_PLAIN) {
+    if (kind != TILE_HALVES) {
         return all;
     }
     const __m512i first = _mm512_loadu_si512(&x->offset_first[t]);
@@ -226,16 +228,22 @@ static ALWAYS_INLINE void tile_block(const tile_kind kind, float *sums, const ti
     const size_t u_stride = w->u_stride, stride = w->stride, n_parts = kind == TILE_HALVES ? 2 : 1;
     const uint8_t *u = w->u + n0 * u_stride;
     const float *scale = w->scale + n0 * stride, *minimum = minima ? w->minimum + n0 * stride : NULL;
+    __m512 sum[MOST_N][TILE_V];
+    __m512i acc[MOST_N][TILE_V];
     sums += n0 * TILE_ROWS + t;
+    for (size_t n = 0; n < nn; n++) {
+        for (size_t v = 0; v < nv; v++) {
+            sum[n][v] = _mm512_loadu_ps(sums + n * TILE_ROWS + v * TILE_SIDE);
+        }
+    }
     for (size_t i = 0; i < n_blocks * n_parts; i++) {
         const size_t part = i % n_parts, steps = QUANT_BLOCK / 4 / n_parts;
-        __m512i acc[TILE_N][TILE_V];
-        for (size_t n = 0; n < nn; n++) {
+        for (size_t n = 0; n < nn; n++) { /* not with the offset: copies of it would be in the way */
             for (size_t v = 0; v < nv; v++) {
-                acc[n][v] = first_offset(kind, x, t + v * TILE_SIDE, part);
+                acc[n][v] = _mm512_setzero_si512();
             }
         }
-#pragma GCC unroll 1
+#pragma GCC unroll 8
         for (size_t k = 0; k < steps; k++) {
             __m512i xv[TILE_V];
             for (size_t v = 0; v < nv; v++) {
@@ -250,23 +258,27 @@ static ALWAYS_INLINE void tile_block(const tile_kind kind, float *sums, const ti
         }
         for (size_t v = 0; v < nv; v++) {
             const __m512 xs = _mm512_loadu_ps(&x->scale[t + v * TILE_SIDE]);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
             for (size_t n = 0; n < nn; n++) {
-                float *at = sums + n * TILE_ROWS + v * TILE_SIDE;
-                __m512 both = _mm512_mul_ps(xs, _mm512_set1_ps(scale[n * stride]));
-                __m512 sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(acc[n][v]), both, _mm512_loadu_ps(at));
+                const __m512i offset = offset_of(kind, x, t + v * TILE_SIDE, part);
+                const __m512i whole = minima ? acc[n][v] : _mm512_add_epi32(acc[n][v], offset);
+                const __m512 both = _mm512_mul_ps(xs, _mm512_set1_ps(scale[n * stride]));
+                sum[n][v] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), both, sum[n][v]);
                 if (minima) {
-                    __m512 m = _mm512_set1_ps(minimum[n * stride]);
-                    sum = _mm512_fmadd_ps(m, _mm512_loadu_ps(&x->sum[t + v * TILE_SIDE]), sum);
+                    const __m512 m = _mm512_set1_ps(minimum[n * stride]);
+                    sum[n][v] = _mm512_fmadd_ps(m, _mm512_loadu_ps(&x->sum[t + v * TILE_SIDE]), sum[n][v]);
                 }
-                _mm512_storeu_ps(at, sum);
             }
         }
-        __asm__ volatile("" ::: "memory"); /* sums stay in memory: the registers are for acc */
         u += QUANT_BLOCK / n_parts;
         scale++;
         minimum += minima ? 1 : 0;
         x += part + 1 == n_parts;
+    }
+    for (size_t n = 0; n < nn; n++) {
+        for (size_t v = 0; v < nv; v++) {
+            _mm512_storeu_ps(sums + n * TILE_ROWS + v * TILE_SIDE, sum[n][v]);
+        }
     }
 }
 
