@@ -21,6 +21,8 @@ enum {
     LIMIT_STOP_STRINGS = 16,
     LIMIT_STOP_BYTES = 256,
     LIMIT_TOP_LOGPROBS = 20,
+    LIMIT_CHOICES = 8,      /* n: answers to a prompt */
+    LIMIT_ALL_CHOICES = 32, /* of a request with several prompts */
     LIMIT_LOGIT_BIAS = 1024,
     LIMIT_MAX_TOKENS_DEFAULT = 2048,
     LIMIT_SPARSE_THRESHOLD = 8192, /* --spec-prefill-threshold */

@@ -166,12 +166,19 @@ static size_t sequence_bytes(const engine *e, int32_t n_ctx)
     return n_bytes > SIZE_MAX / 2 ? n_bytes : n_bytes + rows;
 }
 
+/* A prompt that several answers go on from holds one block that they do not: its last, which each
+ * copies. Of them one runs as long as others wait. */
+static size_t shared_bytes(const engine *e)
+{
+    return (size_t)e->n_slots * kv_pool_block_bytes(model_get_config(e->model), e->cache_type, e->drafting);
+}
+
 static size_t state_bytes(const engine *e, int32_t n_ctx)
 {
     return sequence_bytes(e, n_ctx) * (size_t)e->n_slots +
            decoder_scratch_bytes(e->model, most_rows(e), most_rows(e)) +
            decoder_scratch_bytes(e->model, e->prefill_chunk, 1) + e->cache_bytes + e->vision_cache_bytes +
-           sparse_bytes(e, n_ctx) + e->disk_bytes;
+           sparse_bytes(e, n_ctx) + e->disk_bytes + shared_bytes(e);
 }
 
 static size_t weight_bytes(const engine *e)
@@ -293,7 +300,7 @@ static err_code create_pool(engine *e, err_detail *detail)
     size_t n_window =
         window_bytes ? kv_pool_window_blocks_for(cfg, e->info.n_ctx) * n_slots + share / window_bytes : 0;
     err_code err = kv_pool_create(&e->pool, cfg, e->cache_type, e->drafting,
-                                  per_sequence * n_slots + n_cached, n_window, e->compute, detail);
+                                  per_sequence * n_slots + n_slots + n_cached, n_window, e->compute, detail);
     if (err != ERR_OK || e->cache_bytes == 0) {
         return err;
     }
@@ -324,8 +331,9 @@ static err_code create_state(engine *e, err_detail *detail)
     const model_config *cfg = model_get_config(e->model);
     e->slots = calloc((size_t)e->n_slots, sizeof *e->slots);
     e->raw_logits = malloc((size_t)cfg->vocab_size * sizeof *e->raw_logits);
+    e->first_logits = malloc((size_t)cfg->vocab_size * sizeof *e->first_logits);
     e->chunk_rows = malloc((size_t)e->prefill_chunk * sizeof *e->chunk_rows);
-    if (!e->slots || !e->raw_logits || !e->chunk_rows) {
+    if (!e->slots || !e->raw_logits || !e->first_logits || !e->chunk_rows) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory to start the engine");
     }
     for (int32_t i = 0; i < e->n_slots; i++) {
@@ -605,6 +613,7 @@ void engine_close(engine *e)
     kv_pool_destroy(e->pool);
     free(e->slots);
     free(e->raw_logits);
+    free(e->first_logits);
     free(e->chunk_rows);
     decoder_scratch_destroy(e->scratch);
     decoder_scratch_destroy(e->prompt_scratch);
@@ -630,18 +639,27 @@ const engine_info *engine_get_info(const engine *e)
 
 err_code engine_admit(engine *e, gen_request *r, uint64_t id, err_detail *detail)
 {
-    if (!r->done) {
-        r->done = calloc(1, sizeof *r->done);
-    }
-    if (!r->done) {
-        return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
-    }
+    int32_t n = 0;
     r->id = id;
-    if (!r->name[0]) {
-        snprintf(r->name, sizeof r->name, "%" PRIu64, id);
+    for (gen_request *q = r; q; q = q->next) {
+        if (!q->done) {
+            q->done = calloc(1, sizeof *q->done);
+        }
+        if (!q->done) {
+            return err_set(detail, ERR_NOMEM, "there is not enough memory for this request");
+        }
+        if (!q->name[0]) {
+            snprintf(q->name, sizeof q->name, "%" PRIu64, q->id);
+        }
+        q->submitted_ns = clock_ns();
+        n++;
     }
-    r->submitted_ns = clock_ns();
-    if (!inbox_reserve(e->inbox, id)) {
+    if (n > inbox_room(e->inbox)) {
+        return err_set_param(detail, ERR_LIMIT, NULL, "too_many_answers",
+                             "the request asks for %d answers; at most %d wait for their turn here (--queue)",
+                             n, inbox_room(e->inbox));
+    }
+    if (!inbox_reserve(e->inbox, r)) {
         return err_set_param(detail, ERR_BUSY, NULL, "queue_full",
                              "the queue is full; try again in a moment");
     }
@@ -719,4 +737,30 @@ bool engine_measure_limits(const engine *e, engine_limits *best)
     const bool done = compute_measure(&l, e->compute, (size_t)e->info.step_bytes);
     *best = (engine_limits){l.bandwidth_gbs, l.f32_gflops, l.q8_gops};
     return done;
+}
+
+/* ---- vocabulary services ---- */
+
+const char *engine_token_bytes(const engine *e, int32_t id, size_t *len, bool *special)
+{
+    return tokenizer_token_bytes(model_tokenizer(e->model), id, len, special);
+}
+
+bool engine_is_stop_token(const engine *e, int32_t id)
+{
+    return model_config_is_stop(model_get_config(e->model), id);
+}
+
+err_code engine_tokenize(const engine *e, bytes *out, const char *text, size_t len, bool parse_special,
+                         err_detail *detail)
+{
+    token_ids ids;
+    token_ids_init(&ids);
+    err_code err = tokenizer_encode(model_tokenizer(e->model), &ids, text, len,
+                                    parse_special ? TOKENIZER_SPECIALS : TOKENIZER_PLAIN, detail);
+    for (size_t i = 0; i < ids.len && err == ERR_OK; i++) {
+        bytes_printf(out, i ? ",%d" : "%d", ids.ids[i]);
+    }
+    token_ids_deinit(&ids);
+    return err;
 }

@@ -172,9 +172,10 @@ MUST_CHECK err_code engine_prepare_tokens(engine *e, gen_request **out, const in
 /* Appends the prompt as the chat template renders it; media stand as the template's placeholders.
  * Any thread. */
 MUST_CHECK err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_detail *detail);
-/* Hands r over under a caller-chosen id (unique, not 0): engine_admit and engine_start. ERR_BUSY:
- * the queue is full and r is still the caller's. After ERR_OK exactly one GEN_DONE with that id will
- * follow. Any thread. */
+/* Hands r over under a caller-chosen id (unique, not 0), and those behind it under theirs
+ * (gen_request_next): engine_admit and engine_start. ERR_BUSY: the queue has not room for all of them
+ * and r is still the caller's; ERR_LIMIT: it never has. After ERR_OK exactly one GEN_DONE with each id
+ * will follow. Any thread. */
 MUST_CHECK err_code engine_submit(engine *e, gen_request *r, uint64_t id, err_detail *detail);
 /* All that can fail of engine_submit: r has its id and its place in the queue, and no event comes
  * yet. After ERR_OK the caller must call engine_start; a cancel between the two counts. Any

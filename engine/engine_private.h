@@ -72,6 +72,7 @@ typedef struct slot {
     sampler *sampler;
     grammar_cursor *cursor; /* the sampler uses it; NULL: the answer is free */
     think_watch think;
+    bool awaits_prompt;   /* another slot computes it (gen_request.of) */
     disk_load *load;      /* the slot waits for it; it may outlive a request that was cancelled */
     bool names;           /* its prompt is computed, and waits to be saved ... */
     prefix_entry *naming; /* ... as this; NULL: it is gone */
@@ -144,6 +145,7 @@ struct engine {
     int32_t n_slots;
     scheduler scheduler;
     float *raw_logits;                   /* [vocab] copy for logprobs */
+    float *first_logits;                 /* [vocab] of a shared prompt's last token, to draw from */
     int32_t *chunk_rows;                 /* [prefill_chunk] rows of a chunk whose embedding is replaced */
     batch_mark chunk_marks[CHUNK_MARKS]; /* where that chunk's state is taken; of one at a time */
     int32_t n_chunk_marks;

@@ -35,6 +35,7 @@ typedef struct gen_params {
     int32_t max_tokens;     /* -1: unset (up to the context or the server's default) */
     int32_t min_tokens;     /* it does not end by itself before so many; one held to a form may */
     int32_t n_top_logprobs; /* -1: no logprobs; 0..20 */
+    int32_t n_choices;      /* answers to the prompt, each with a seed of its own; 0: one */
     /* reasoning budget: the think block is closed after so many; -1: unset (no limit) */
     int32_t think_tokens;
     /* sparse prefill: -1: as the server does; 0: off; 1: on, however short the prompt */
@@ -57,7 +58,16 @@ typedef struct gen_request gen_request; /* opaque: engine/request.h */
 
 void gen_request_free(gen_request *r); /* NULL allowed; only for requests that were not submitted */
 
-/* What log lines call it (req=NAME): copied, cut to 47 bytes. Before it is submitted; without a name
+/* A request may have others behind it: the other answers to its prompt (gen_params.n_choices; the
+ * prompt is computed once, and answer i is drawn with the seed + i), and requests that were appended.
+ * The first owns the rest until all are submitted with it; each has an id and a GEN_DONE of its own. */
+gen_request *gen_request_next(const gen_request *r); /* NULL: the last */
+/* Puts `more`, and what is behind it, behind the last of r. */
+void gen_request_append(gen_request *r, gen_request *more);
+/* The id of one that is not the first, before they are submitted. */
+void gen_request_set_id(gen_request *r, uint64_t id);
+
+/* What log lines call it, and those behind it (req=NAME): copied, cut to 47 bytes. Before it is submitted; without a name
  * they have its id. */
 void gen_request_set_name(gen_request *r, const char *name);
 

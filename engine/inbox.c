@@ -77,26 +77,41 @@ static int32_t find(const inbox *in, uint64_t id)
     return -1;
 }
 
-bool inbox_reserve(inbox *in, uint64_t id)
+bool inbox_reserve(inbox *in, const gen_request *r)
 {
+    int32_t n = 0;
+    for (const gen_request *q = r; q; q = q->next) {
+        n++;
+    }
     pthread_mutex_lock(&in->lock);
-    bool ok = !in->closed && in->n_waiting + in->n_reserved < in->queue_cap && in->n_entries < in->cap;
-    if (ok) {
-        in->entries[in->n_entries++] = (entry){.id = id, .reserved = true};
+    const bool ok =
+        !in->closed && in->n_waiting + in->n_reserved + n <= in->queue_cap && in->n_entries + n <= in->cap;
+    for (const gen_request *q = r; q && ok; q = q->next) {
+        in->entries[in->n_entries++] = (entry){.id = q->id, .reserved = true};
         in->n_reserved++;
     }
     pthread_mutex_unlock(&in->lock);
     return ok;
 }
 
+int32_t inbox_room(const inbox *in)
+{
+    return in->queue_cap;
+}
+
 void inbox_submit(inbox *in, gen_request *r)
 {
     pthread_mutex_lock(&in->lock);
-    entry *place = &in->entries[find(in, r->id)];
-    place->reserved = false;
-    place->waiting = r;
-    in->n_reserved--;
-    in->n_waiting++;
+    while (r) {
+        gen_request *next = r->next;
+        entry *place = &in->entries[find(in, r->id)];
+        r->next = NULL;
+        place->reserved = false;
+        place->waiting = r;
+        in->n_reserved--;
+        in->n_waiting++;
+        r = next;
+    }
     pthread_cond_signal(&in->changed);
     pthread_mutex_unlock(&in->lock);
 }

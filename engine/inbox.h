@@ -22,10 +22,13 @@ MUST_CHECK inbox *inbox_create(int32_t n_queue, int32_t n_running);
 /* Requests still waiting are freed. NULL allowed. */
 void inbox_destroy(inbox *in);
 
-/* Takes a place in the queue for a request with this id; false if it is full or closed. */
-MUST_CHECK bool inbox_reserve(inbox *in, uint64_t id);
-/* Hands r over, whose place was reserved. */
+/* Takes places in the queue, one behind the other, for a request and those behind it (gen_request_next);
+ * false, and none is taken, if there is not room for all or it is closed. */
+MUST_CHECK bool inbox_reserve(inbox *in, const gen_request *r);
+/* Hands over r, whose place was reserved, and those behind it. */
 void inbox_submit(inbox *in, gen_request *r);
+/* The most requests that may wait. */
+int32_t inbox_room(const inbox *in);
 void inbox_cancel(inbox *in, uint64_t id);
 /* Records that the reasoning of the request must end. */
 void inbox_end_thinking(inbox *in, uint64_t id);

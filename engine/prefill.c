@@ -228,13 +228,29 @@ static void end_chunk(engine *e, slot *s)
     s->chunk = 0;
     end_marks(e, s, begin);
     slot_emit_progress(e, s, s->prompt_done + s->n_skipped, total + s->n_skipped);
-    if (s->prompt_done < total || !take_token(e, s, decoder_logits(e->prompt_scratch, 0), NO_DRAFT, NULL)) {
+    if (s->prompt_done < total) {
+        return;
+    }
+    if (r->n_others > 0) {
+        err = slot_share_prompt(e, s, n - 1, &detail);
+        if (err != ERR_OK) {
+            slot_fail(e, s, err, &detail);
+            return;
+        }
+    }
+    slot_begin_answer(e, s, decoder_logits(e->prompt_scratch, 0), decoder_hidden(e->prompt_scratch, n - 1));
+}
+
+void slot_begin_answer(engine *e, slot *s, float *logits, const float *hidden)
+{
+    err_detail detail = {0};
+    err_code err = ERR_OK;
+    if (!take_token(e, s, logits, NO_DRAFT, NULL)) {
         return;
     }
     if (slot_may_draft(e, s)) {
         const draft_context ctx = drafting_context(e);
-        err = drafter_note(&s->drafter, &ctx, s->seq, decoder_hidden(e->prompt_scratch, n - 1), s->next_token,
-                           &detail);
+        err = drafter_note(&s->drafter, &ctx, s->seq, hidden, s->next_token, &detail);
     }
     if (err != ERR_OK) {
         slot_fail(e, s, err, &detail);

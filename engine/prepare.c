@@ -652,6 +652,25 @@ static err_code encode_prompt(preparation *p, err_detail *detail)
     return err;
 }
 
+/* The other answers to the prompt, and memory for what they begin with. The last stage. */
+static err_code share_prompt(preparation *p, err_detail *detail)
+{
+    gen_request *r = p->r;
+    const model_config *cfg = model_get_config(p->e->model);
+    const int32_t n = r->params.n_choices;
+    if (n <= 1) {
+        return ERR_OK;
+    }
+    const ledger_patience patience = {is_cancelled, &p->media.progress};
+    const size_t state = seq_state_own_bytes(cfg, p->e->cache_type);
+    const size_t rows = ((size_t)cfg->vocab_size + (size_t)cfg->hidden_size) * sizeof(float);
+    const err_code err = ledger_take(&r->memory, "several answers to this request",
+                                     state + rows + (size_t)n * sizeof *r, &patience, detail);
+    return err == ERR_OK && !gen_request_share(r, n - 1)
+               ? err_set(detail, ERR_NOMEM, "there is not enough memory for several answers")
+               : err;
+}
+
 typedef err_code (*stage)(preparation *p, err_detail *detail);
 
 /* Runs one stage after the other, each of which takes a time in proportion to the text or the media,
@@ -678,7 +697,8 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
 {
     static const stage STAGES[] = {build_form,     plan_media,       reserve_text,        render_prompt,
                                    encode_prompt,  reserve_memory,   expand_placeholders, decode_images,
-                                   finish_request, assign_positions, find_invitation,     choose_boundaries};
+                                   finish_request, assign_positions, find_invitation,     choose_boundaries,
+                                   share_prompt};
     *out = NULL;
     if (!e->template) {
         return err_set(detail, ERR_UNSUPPORTED,
@@ -708,12 +728,13 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
 static err_code finish_raw(engine *e, gen_request **out, gen_request *r, err_code err, uint64_t scope,
                            const gen_params *params, err_detail *detail)
 {
-    static const stage STAGES[] = {finish_request, assign_positions, choose_boundaries};
+    static const stage STAGES[] = {finish_request, assign_positions, choose_boundaries, share_prompt};
     preparation p = {.e = e, .r = r, .params = params};
     if (err != ERR_OK) {
         gen_request_free(r);
         return err;
     }
+    r->memory.ledger = e->memory;
     r->scope = e->share_cache ? 0 : scope;
     return run_stages(out, &p, STAGES, ARRAY_LEN(STAGES), detail);
 }
@@ -758,30 +779,4 @@ err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_de
                        e->info.model_name);
     }
     return prompt_render(out, NULL, model_tokenizer(e->model), e->template, &e->prompts, in, detail);
-}
-
-/* ---- vocabulary services ---- */
-
-const char *engine_token_bytes(const engine *e, int32_t id, size_t *len, bool *special)
-{
-    return tokenizer_token_bytes(model_tokenizer(e->model), id, len, special);
-}
-
-bool engine_is_stop_token(const engine *e, int32_t id)
-{
-    return model_config_is_stop(model_get_config(e->model), id);
-}
-
-err_code engine_tokenize(const engine *e, bytes *out, const char *text, size_t len, bool parse_special,
-                         err_detail *detail)
-{
-    token_ids ids;
-    token_ids_init(&ids);
-    err_code err = tokenizer_encode(model_tokenizer(e->model), &ids, text, len,
-                                    parse_special ? TOKENIZER_SPECIALS : TOKENIZER_PLAIN, detail);
-    for (size_t i = 0; i < ids.len && err == ERR_OK; i++) {
-        bytes_printf(out, i ? ",%d" : "%d", ids.ids[i]);
-    }
-    token_ids_deinit(&ids);
-    return err;
 }

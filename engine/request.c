@@ -26,11 +26,93 @@ void gen_request_drop_media(gen_request *r, size_t i)
     ledger_give(&r->memory, n);
 }
 
+bool gen_request_share(gen_request *r, int32_t n)
+{
+    gen_request *first = NULL, *last = NULL;
+    for (int32_t i = 0; i < n; i++) {
+        gen_request *other = malloc(sizeof *other);
+        if (!other) {
+            gen_request_free(first);
+            return false;
+        }
+        *other = *r;
+        other->of = r;
+        other->next = NULL;
+        other->done = NULL;
+        other->n_others = 0;
+        other->params.seed += (uint64_t)i + 1;
+        other->memory = (ledger_hold){0};
+        r->n_others++;
+        *(last ? &last->next : &first) = other;
+        last = other;
+    }
+    if (last) {
+        last->next = r->next;
+        r->next = first;
+    }
+    return true;
+}
+
+void gen_request_take_prompt(gen_request *r)
+{
+    const gen_request *of = r->of;
+    r->prompt = of->prompt;
+    r->positions = of->positions;
+    r->rope_delta = of->rope_delta;
+    r->n_boundaries = of->n_boundaries;
+}
+
+gen_request *gen_request_next(const gen_request *r)
+{
+    return r->next;
+}
+
+void gen_request_append(gen_request *r, gen_request *more)
+{
+    while (r->next) {
+        r = r->next;
+    }
+    r->next = more;
+}
+
+void gen_request_set_id(gen_request *r, uint64_t id)
+{
+    r->id = id;
+}
+
+/* One that names another: nothing but its last event is its own. */
+static void free_other(gen_request *r)
+{
+    gen_request *of = r->of;
+    gen_event_free(r->done);
+    free(r);
+    if (--of->n_others == 0 && of->is_over) {
+        gen_request_free(of);
+    }
+}
+
 void gen_request_free(gen_request *r)
 {
+    while (r && r->next) { /* never submitted */
+        gen_request *next = r->next;
+        r->next = next->next;
+        next->next = NULL;
+        gen_request_free(next);
+    }
     if (!r) {
         return;
     }
+    if (r->of) {
+        free_other(r);
+        return;
+    }
+    if (r->n_others > 0) {
+        r->is_over = true;
+        return;
+    }
+    seq_snapshot_free(r->end.state);
+    free(r->end.logits);
+    free(r->end.hidden);
     for (size_t i = 0; i < r->n_media; i++) {
         gen_request_drop_media(r, i);
     }
@@ -50,7 +132,9 @@ void gen_request_free(gen_request *r)
 
 void gen_request_set_name(gen_request *r, const char *name)
 {
-    snprintf(r->name, sizeof r->name, "%s", name);
+    for (; r; r = r->next) {
+        snprintf(r->name, sizeof r->name, "%s", name);
+    }
 }
 
 void gen_request_keep_as(gen_request *r, const char *name)

@@ -38,8 +38,26 @@ typedef struct prompt_boundary {
     bool keeps;  /* the prefix cache keeps the state there */
 } prompt_boundary;
 
+/* The end of a prompt that several answers go on from. Engine thread. */
+typedef struct prompt_end {
+    seq_snapshot *state; /* NULL: it is still being computed */
+    float *logits;       /* [vocab_size] of its last token */
+    float *hidden;       /* [hidden_size] the same */
+    int32_t n_skipped;   /* as of the slot that computed it */
+    gen_timings timings; /* the same */
+    bool has_failed;     /* it will never be computed */
+} prompt_end;
+
 struct gen_request {
     uint64_t id;
+    /* Behind it until both are submitted, see gen.h; owned by the one in front. */
+    gen_request *next;
+    /* The request whose prompt, positions, media, form and so on these are: this one has copies of the
+     * pointers. It lives as long as any that name it. NULL: they are its own. */
+    gen_request *of;
+    int32_t n_others;                      /* that name this one */
+    bool is_over;                          /* freed but for them */
+    prompt_end end;                        /* with others: what they begin with */
     char name[48];                         /* in log lines */
     char cache_name[PREFIX_GIVEN_MAX + 1]; /* its prompt is saved under that name, or ... */
     bool loads_cache; /* ... the entry of that name is read, and that is all; "": neither */
@@ -72,6 +90,12 @@ struct gen_request {
 
 /* Frees the patches of a medium, gives back their memory, and lets go of the features. */
 void gen_request_drop_media(gen_request *r, size_t i);
+
+/* Puts n others to the same prompt behind r, which is complete, at the seeds after its own. False if
+ * there is no memory; r stays as it was. */
+MUST_CHECK bool gen_request_share(gen_request *r, int32_t n);
+/* What has become of the prompt since: one of its owner's may have been thinned out. */
+void gen_request_take_prompt(gen_request *r);
 
 /* All zero; NULL if out of memory. Freed with gen_request_free (gen.h's opaque type, engine.h). */
 MUST_CHECK gen_request *gen_request_create(void);

@@ -78,6 +78,7 @@ void request_send_done(engine *e, gen_request *r, const gen_timings *timings, ge
 {
     gen_event *ev = r->done;
     r->done = NULL;
+    r->end.has_failed = !r->of && !r->end.state; /* nobody else computes it */
     slot_count_cache(e);
     ev->request_id = r->id;
     ev->type = GEN_DONE;
@@ -120,7 +121,7 @@ void slot_finish(engine *e, slot *s, gen_finish how, err_code error, const char 
         disk_begin_naming(e, s);
         return;
     }
-    s->names = false;
+    s->names = s->awaits_prompt = false;
     sparse_stop(e, s);
     sampler_destroy(s->sampler);
     s->sampler = NULL;
@@ -329,6 +330,10 @@ err_code slot_start(engine *e, slot *s, gen_request *r, err_detail *detail)
                r->params.think_tokens, r->think_close.ids, r->think_close.len);
     s->phase = GEN_PHASE_PREFILL;
     err_code err = start_sampling(e, s, r, detail);
+    s->awaits_prompt = r->of != NULL;
+    if (err == ERR_OK && s->awaits_prompt) {
+        return ERR_OK;
+    }
     if (err == ERR_OK && r->loads_cache) {
         return disk_begin_named_load(e, s, detail);
     }
@@ -336,6 +341,73 @@ err_code slot_start(engine *e, slot *s, gen_request *r, err_detail *detail)
         disk_begin_load(e, s);
     }
     return err == ERR_OK && !s->load ? slot_resume(e, s, detail) : err;
+}
+
+/* ---- prompts with several answers ---- */
+
+err_code slot_share_prompt(engine *e, slot *s, int32_t row, err_detail *detail)
+{
+    const model_config *cfg = model_get_config(e->model);
+    prompt_end *end = &s->req->end;
+    const size_t n_logits = (size_t)cfg->vocab_size * sizeof *end->logits;
+    const size_t n_hidden = (size_t)cfg->hidden_size * sizeof *end->hidden;
+    end->logits = malloc(n_logits);
+    end->hidden = malloc(n_hidden);
+    end->state = end->logits && end->hidden ? seq_state_snapshot(s->seq) : NULL;
+    if (!end->state) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory for several answers");
+    }
+    memcpy(end->logits, decoder_logits(e->prompt_scratch, 0), n_logits);
+    memcpy(end->hidden, decoder_hidden(e->prompt_scratch, row), n_hidden);
+    end->n_skipped = s->n_skipped;
+    end->timings = s->timings;
+    return ERR_OK;
+}
+
+/* The prompt is there: the slot's answer begins, as if it had been computed here. */
+static void begin_shared(engine *e, slot *s)
+{
+    gen_request *r = s->req;
+    const prompt_end *end = &r->of->end;
+    err_detail detail = {0};
+    gen_request_take_prompt(r);
+    make_key(s);
+    s->awaits_prompt = false;
+    s->n_skipped = end->n_skipped;
+    s->cache_fed = s->cache_fed && s->n_skipped == 0;
+    s->media_done = r->n_media;
+    s->next_boundary = r->n_boundaries;
+    s->prompt_done = s->timings.cache_n = (int32_t)r->prompt.len;
+    s->timings.sparse_n = end->timings.sparse_n;
+    s->timings.sparse_kept_n = end->timings.sparse_kept_n;
+    s->timings.n_media_cached = (int32_t)r->n_media;
+    err_code err = seq_state_restore(s->seq, end->state, &detail);
+    if (err == ERR_OK) {
+        seq_state_set_rope_delta(s->seq, r->rope_delta);
+        if (e->drafting) {
+            drafter_resume(&s->drafter, s->seq, s->prompt_done);
+        }
+        slot_emit_start(e, s);
+        memcpy(e->first_logits, end->logits, (size_t)e->info.n_vocab * sizeof *end->logits);
+        slot_begin_answer(e, s, e->first_logits, end->hidden);
+    } else {
+        slot_fail(e, s, err, &detail);
+    }
+}
+
+void slot_begin_shared(engine *e)
+{
+    for (int32_t i = 0; i < e->n_slots; i++) {
+        slot *s = &e->slots[i];
+        if (!s->req || !s->awaits_prompt) {
+            continue;
+        }
+        if (s->req->of->end.has_failed) {
+            slot_finish(e, s, GEN_FINISH_ERROR, ERR_CANCELLED, "the prompt of this answer was not computed");
+        } else if (s->req->of->end.state) {
+            begin_shared(e, s);
+        }
+    }
 }
 
 err_code slot_resume(engine *e, slot *s, err_detail *detail)

@@ -22,7 +22,7 @@ static void admit(engine *e)
         err_code err = slot_start(e, s, r, &detail);
         if (err != ERR_OK) {
             slot_fail(e, s, err, &detail);
-        } else if (!s->load) {
+        } else if (!s->load && !s->awaits_prompt) {
             log_debug("eng", "req=%s begins prompt=%zu cached=%d queue=%.1fms", r->name, r->prompt.len,
                       s->prompt_done, s->timings.queue_ms);
             slot_emit_start(e, s);
@@ -85,7 +85,8 @@ static bool step(engine *e)
     bool any = false;
     for (int32_t i = 0; i < e->n_slots; i++) {
         const slot *s = &e->slots[i];
-        views[i] = (slot_view){.used = s->req && !s->load && !s->names && !sparse_must_wait(e, s),
+        views[i] = (slot_view){.used = s->req && !s->load && !s->names && !s->awaits_prompt &&
+                                       !sparse_must_wait(e, s),
                                .phase = s->phase};
         if (views[i].used) {
             any = true;
@@ -130,6 +131,7 @@ void *engine_thread(void *arg)
         drop_cancelled(e);
         if (!inbox_is_closed(e->inbox)) {
             admit(e);
+            slot_begin_shared(e);
             end_thoughts(e);
         }
         if (step(e) || (!inbox_is_closed(e->inbox) && fill_spares(e, 1))) {

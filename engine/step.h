@@ -55,6 +55,11 @@ void slot_end_keeping(engine *e, slot *s, seq_snapshot *snapshot, int32_t len, c
 /* Takes a request (owned from now on, also if this fails: slot_fail): sampler, grammar, and
  * slot_resume, unless s->load says that the disk has to be waited for. */
 err_code slot_start(engine *e, slot *s, gen_request *r, err_detail *detail);
+/* Keeps the end of the prompt for the other answers to it, which go on from there; row: of the last
+ * token in the prompt's scratch, with its logits. */
+MUST_CHECK err_code slot_share_prompt(engine *e, slot *s, int32_t row, err_detail *detail);
+/* Starts the slots whose prompt another one has computed, or ends them if it never will be. */
+void slot_begin_shared(engine *e);
 /* Takes up the longest cached prefix. */
 err_code slot_resume(engine *e, slot *s, err_detail *detail);
 
@@ -103,6 +108,9 @@ void vision_step(engine *e, slot *s);
 int32_t prefill_stop(const engine *e, const slot *s);
 /* Gives up the chunk that is under way, if there is one. */
 void prefill_give_up(engine *e, slot *s);
+/* The prompt is computed: draws the first token of the answer from the logits of its last one
+ * (overwritten), whose hidden state drafts begin with. The slot may be free afterwards. */
+void slot_begin_answer(engine *e, slot *s, float *logits, const float *hidden);
 /* Some pieces of a chunk of n tokens, as many as there is time for: answers that took decode_ms for
  * their last step (0: there are none) wait for the next one. */
 void prefill_step(engine *e, slot *s, int32_t n, double decode_ms);

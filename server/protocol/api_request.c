@@ -133,17 +133,32 @@ void api_request_model(api_request *r, const json *root)
 void api_request_generation(api_request *r, const json *root, const engine_info *info)
 {
     first_error *e = &r->error;
-    int64_t n = 1;
     request_bool(e, &r->reply.stream, root, "stream");
     request_bool(e, &r->reply.include_usage, request_object(e, root, "stream_options"), "include_usage");
     request_bool(e, &r->reply.return_progress, root, "return_progress");
     request_bool(e, &r->reply.timings_per_token, root, "timings_per_token");
-    request_int(e, &n, root, "n", 1, 1);
     api_request_model(r, root);
     request_read_sampling(e, r->in, root, info);
     request_read_timeout(e, &r->reply, root);
     read_max_tokens(r, root);
     request_read_min_tokens(e, &r->in->params, root);
+}
+
+void api_request_choices(api_request *r, const json *root, size_t n_prompts)
+{
+    first_error *e = &r->error;
+    int64_t n = 1;
+    request_int(e, &n, root, "n", 1, LIMIT_CHOICES);
+    if ((size_t)n * n_prompts > LIMIT_ALL_CHOICES) {
+        request_fail(e, ERR_LIMIT, n_prompts > 1 ? "prompt" : "n", "too_many_choices",
+                     "%zu prompts with %d answers each; a request may have %d answers in all", n_prompts,
+                     (int)n, LIMIT_ALL_CHOICES);
+    } else if (n > 1 && r->reply.plan) {
+        request_fail(e, ERR_UNSUPPORTED, "n", "not_supported",
+                     "n is 1 where this server runs the tools: their rounds are of one answer");
+    }
+    r->reply.n_choices = (int)n;
+    r->in->params.n_choices = (int32_t)n;
 }
 
 void api_request_top_logprobs(api_request *r, const json *root, const char *needs)
@@ -154,4 +169,17 @@ void api_request_top_logprobs(api_request *r, const json *root, const char *need
         request_fail(&r->error, ERR_INVALID, "top_logprobs", "invalid_value", "top_logprobs needs %s", needs);
     }
     r->in->params.n_top_logprobs = r->reply.logprobs ? (int32_t)n_top : -1;
+}
+
+void api_request_copy_wishes(api_request *r, const reply_options *from)
+{
+    r->reply.logprobs = from->logprobs;
+    r->reply.one_call = from->one_call;
+    for (size_t i = 0; i < from->n_stops && r->error.code == ERR_OK; i++) {
+        r->reply.stops[i] = strdup(from->stops[i]);
+        r->reply.n_stops += r->reply.stops[i] != NULL;
+        if (!r->reply.stops[i]) {
+            request_no_memory(&r->error);
+        }
+    }
 }

@@ -65,11 +65,15 @@ const json *api_request_keep_built(api_request *r, json_doc *doc);
  * an error. */
 const json *api_request_stored(api_request *r, const char *id, bool *is_evicted);
 
-/* The fields common to all generating requests: stream and its options, n, model, sampling,
+/* The fields common to all generating requests: stream and its options, model, sampling,
  * length. */
 void api_request_generation(api_request *r, const json *root, const engine_info *info);
 /* The name of the model asked for. */
 void api_request_model(api_request *r, const json *root);
+/* What another server is asked for, too, of options that have left the request. */
+void api_request_copy_wishes(api_request *r, const reply_options *from);
+/* n: answers to the prompt, or to each of n_prompts. Behind the tools. */
+void api_request_choices(api_request *r, const json *root, size_t n_prompts);
 /* top_logprobs of a request that asks for logprobs or not; the error says what it needs. */
 void api_request_top_logprobs(api_request *r, const json *root, const char *needs);
 

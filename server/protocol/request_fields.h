@@ -39,6 +39,7 @@ typedef struct reply_options {
     bool return_progress;
     bool timings_per_token;
     bool logprobs;
+    int n_choices;                           /* answers to each prompt; 0: one */
     bool store;                              /* keep the conversation for previous_response_id */
     bool store_given, cancel_on_disconnect;  /* as requested; store_given: set explicitly */
     bool keep_on_disconnect;                 /* derived: continue when the client is gone */

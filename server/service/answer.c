@@ -72,6 +72,7 @@ void answer_destroy(answer *a)
     reply_pieces_deinit(&a->whole);
     answer_clear_runs(a);
     free(a->tools.runs);
+    free(a->others);
     bytes *const buffers[] = {&a->logprobs,    &a->whole_logprobs,  &a->sse,
                               &a->tools.turns, &a->tools.reasoning, &a->tools.content};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
@@ -96,6 +97,7 @@ void answer_begin(answer *a, const gen_request_info *info, const tool_form *form
     reply_parser_deinit(&a->parser); /* of the round before */
     stop_filter_deinit(&a->reasoning_stream);
     stop_filter_deinit(&a->content_stream);
+    const reply_options *opt = &answer_first(a)->opt;
     a->stop_found = false;
     stop_filter_init(&a->reasoning_stream, NULL, 0);
     reply_parser_init(&a->parser, &(reply_rules){.starts_in_thinking = info->starts_in_thinking,
@@ -103,12 +105,12 @@ void answer_begin(answer *a, const gen_request_info *info, const tool_form *form
                                                  .think = info->think,
                                                  .continues = info->continues,
                                                  .form = form,
-                                                 .tools = a->opt.tools,
-                                                 .one_call = a->opt.one_call,
+                                                 .tools = opt->tools,
+                                                 .one_call = opt->one_call,
                                                  .is_told = info->is_remote});
-    stop_filter_init(&a->content_stream, a->opt.stops, a->opt.n_stops);
-    if (a->opt.echo && a->tools.n_rounds == 0) {
-        reply_pieces_add(&a->pieces, REPLY_CONTENT, a->opt.echo, strlen(a->opt.echo));
+    stop_filter_init(&a->content_stream, opt->stops, opt->n_stops);
+    if (opt->echo && a->tools.n_rounds == 0) {
+        reply_pieces_add(&a->pieces, REPLY_CONTENT, opt->echo, strlen(opt->echo));
     }
 }
 
@@ -377,7 +379,7 @@ const char *answer_finish_reason(const answer *a)
                                               : "stop";
 }
 
-reply_usage answer_usage(const answer *a)
+static reply_usage usage_of_one(const answer *a)
 {
     return (reply_usage){
         .prompt_tokens = a->tools.prompt_tokens + a->info.n_prompt_tokens,
@@ -387,4 +389,18 @@ reply_usage answer_usage(const answer *a)
         .sparse_tokens = a->timings.sparse_n,
         .sparse_kept_tokens = a->timings.sparse_kept_n,
     };
+}
+
+reply_usage answer_usage(const answer *a)
+{
+    reply_usage sum = usage_of_one(a);
+    for (int i = 0; i < a->n_others; i++) {
+        const reply_usage one = usage_of_one(a->others[i]);
+        const bool has_prompt = a->others[i]->index % a->opt.n_choices == 0;
+        sum.prompt_tokens += has_prompt ? one.prompt_tokens : 0;
+        sum.cached_tokens += has_prompt ? one.cached_tokens : 0;
+        sum.completion_tokens += one.completion_tokens;
+        sum.reasoning_tokens += one.reasoning_tokens;
+    }
+    return sum;
 }

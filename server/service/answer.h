@@ -73,6 +73,13 @@ typedef struct tool_rounds {
 } tool_rounds;
 
 typedef struct answer {
+    /* Several choices (serve_choices.c): the first is the answer that the client knows, with the stream,
+     * the options and the reply of all. It has the others, which the table of answers owns, until it is
+     * freed; each has an id for the engine, and the options that taking its tokens needs. */
+    struct answer *first;   /* of one of the others; NULL: it is the first, or alone */
+    struct answer **others; /* [n_others] */
+    int n_others, n_open;   /* n_open: choices, the first among them, whose last event has not come */
+    int index;              /* among the choices */
     uint64_t id;
     uint64_t conn;  /* the client's connection; 0 when gone */
     uint64_t scope; /* the owner (access_scope) */
@@ -155,6 +162,11 @@ void answer_destroy(answer *a);
 bool answer_streams_early(const answer *a);
 /* The request was submitted to the engine. form: the model's tool-call syntax; NULL: none. */
 void answer_begin(answer *a, const gen_request_info *info, const tool_form *form);
+/* The first of the choices that this one is of, or itself. */
+static inline const answer *answer_first(const answer *a)
+{
+    return a->first ? a->first : a;
+}
 /* Forgets the runs of a round. */
 void answer_clear_runs(answer *a);
 /* Processes an event. True for the last one; then finish and timings are set and the held-back text
@@ -166,5 +178,6 @@ void answer_check_lost(answer *a);
 size_t answer_bytes(const answer *a);
 /* "stop", "length", "tool_calls" or "content_filter". */
 const char *answer_finish_reason(const answer *a);
+/* Of all choices; each prompt counts once. */
 reply_usage answer_usage(const answer *a);
 #endif

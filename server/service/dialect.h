@@ -35,13 +35,15 @@ typedef struct dialect {
                         const prepare_hooks *hooks, err_detail *d);
 
     /* Loop thread; each may be NULL: it writes nothing then. All but the last three append to the
-     * answer's stream, or to its log. */
+     * answer's stream, or to its log; of an answer that is one of several choices, to that of the first. */
     void (*first)(const struct serve *s, struct answer *a);
     void (*delta)(const struct serve *s, struct answer *a); /* the text in a->pieces */
     void (*progress)(const struct serve *s, struct answer *a);
     /* The end; e: why it failed or was cancelled, or NULL. In a log all of it, in a stream a good
      * one. */
     void (*last)(struct serve *s, struct answer *a, const api_error *e);
+    void (*end)(const struct serve *s,
+                struct answer *a); /* of a good stream, behind `last` of every choice */
     /* The whole reply, of an answer that is not streamed. */
     void (*whole)(const struct serve *s, const struct answer *a, bytes *out);
     void (*error)(bytes *out, const api_error *e); /* the last event of a stream that fails */

@@ -180,20 +180,6 @@ static void take_options(loop_message *m, api_request *r)
     reply_options_init(&r->reply);
 }
 
-/* What another server is asked for, too, once the options are with the loop. */
-static void copy_wishes(api_request *r, const reply_options *from)
-{
-    r->reply.logprobs = from->logprobs;
-    r->reply.one_call = from->one_call;
-    for (size_t i = 0; i < from->n_stops && r->error.code == ERR_OK; i++) {
-        r->reply.stops[i] = strdup(from->stops[i]);
-        r->reply.n_stops += r->reply.stops[i] != NULL;
-        if (!r->reply.stops[i]) {
-            request_no_memory(&r->error);
-        }
-    }
-}
-
 static void refuse(prep_run *run, loop_message *m, err_code err, const err_detail *d)
 {
     err = err == ERR_CANCELLED && run->turn->is_evicted ? ERR_BUSY : err;
@@ -492,7 +478,7 @@ static err_code finish(prep_run *run, loop_message *m, gen_request *request, boo
     const prep_order *order = &run->job->order;
     m->info = gen_request_get_info(request);
     err_code err = is_unwanted(run) ? ERR_CANCELLED : ERR_OK;
-    if (err == ERR_OK && !submits) {
+    if (err == ERR_OK && (!submits || gen_request_next(request))) { /* the others need ids */
         m->request = request;
         p->post(p->ctx, m);
         return ERR_OK;
@@ -507,15 +493,24 @@ static err_code finish(prep_run *run, loop_message *m, gen_request *request, boo
     return ERR_OK;
 }
 
-/* The same for another server: the loop sends it, so that no cancel can come too early. */
+/* The same for another server: the loop sends it, so that no cancel can come too early. Each choice is a
+ * request of its own, as few servers answer several times in one stream. */
 static err_code finish_remote(prep_run *run, loop_message *m, const api_request *r,
                               const completion_prompt *prompt, const prepare_hooks *hooks, err_detail *d)
 {
     const upstream_prompt raw = {.text = prompt->text, .ids = prompt->ids, .n_ids = prompt->n_ids};
-    err_code err = is_unwanted(run) ? ERR_CANCELLED : ERR_OK;
-    err = err == ERR_OK
-              ? upstreams_prepare(run->job->order.upstreams, &m->remote, &run->remote, r, &raw, hooks, d)
-              : err;
+    gen_params *params = &r->in->params;
+    err_code err = ERR_OK;
+    for (int i = 0; (i == 0 || i < params->n_choices) && err == ERR_OK; i++, params->seed++) {
+        upstream_request *q = NULL;
+        err = is_unwanted(run)
+                  ? ERR_CANCELLED
+                  : upstreams_prepare(run->job->order.upstreams, &q, &run->remote, r, &raw, hooks, d);
+        if (m->remote && q) {
+            upstream_request_append(m->remote, q);
+        }
+        m->remote = m->remote ? m->remote : q;
+    }
     if (err == ERR_OK) {
         m->info = upstream_request_info(m->remote);
         run->prep->post(run->prep->ctx, m);
@@ -573,7 +568,7 @@ static void run_job(prep_run *run)
         goto out;
     }
     if (run->is_remote && err == ERR_OK) {
-        copy_wishes(&r, &(says_accepted ? accepted : prepared)->options);
+        api_request_copy_wishes(&r, &(says_accepted ? accepted : prepared)->options);
         err = r.error.code;
     }
     if (says_accepted) {

@@ -31,6 +31,7 @@ answer *serve_find_response(serve *s, uint64_t scope, const char *response_id)
 
 void serve_drop_answer(serve *s, answer *a)
 {
+    serve_drop_choices(s, a);
     if (a->kept_bytes) {
         shares_remove(&s->kept, a->scope, a->kept_bytes);
     }
@@ -128,7 +129,7 @@ static void count_answer(serve *s, const answer *a)
 {
     metrics_sample sample = {.finish = a->finish,
                              .timings = a->timings,
-                             .n_generated = a->n_tokens,
+                             .n_generated = answer_usage(a).completion_tokens,
                              .e2e_ms = clock_ms() - a->created_ms,
                              .ttft_ms = a->first_token_ms > 0.0 ? a->first_token_ms - a->created_ms : 0.0};
     metrics_answer(&s->metrics, &sample);
@@ -266,11 +267,12 @@ static bool is_added(answer *a, size_t len)
  * false. */
 static bool write_stream(const serve *s, answer *a, void (*write)(const serve *s, answer *a))
 {
-    const size_t len = a->sse.len;
+    answer *first = a->first ? a->first : a;
+    const size_t len = first->sse.len;
     if (write) {
         write(s, a);
     }
-    return is_added(a, len);
+    return is_added(first, len);
 }
 
 /* The conversation with this answer, for a request that goes on from it. */
@@ -303,7 +305,12 @@ static void finish(serve *s, answer *a)
         a->idempotency_key[0] = '\0'; /* who asks again may have more luck */
     }
     if (a->has_reply || (a->opt.stream && !has_failed)) {
-        a->dialect->last(s, a, has_failed ? &e : NULL);
+        if (a->n_others == 0) { /* else each choice had its own */
+            a->dialect->last(s, a, has_failed ? &e : NULL);
+        }
+        if (a->dialect->end) {
+            a->dialect->end(s, a);
+        }
     } else if (a->opt.stream) {
         a->dialect->error(&a->sse, &e);
     }
@@ -329,6 +336,7 @@ static bool needs_whole(const answer *a)
 /* Hands new text to the reply. */
 static void flush_text(serve *s, answer *a, double now)
 {
+    answer *first = a->first ? a->first : a;
     serve_take_runs(a);
     if (a->pieces.n == 0) {
         return;
@@ -343,7 +351,7 @@ static void flush_text(serve *s, answer *a, double now)
     if (is_streamed) {
         a->has_lost = !write_stream(s, a, a->dialect->delta) || a->has_lost;
         if (!a->has_reply) {
-            serve_check_stream(s, a);
+            serve_check_stream(s, first);
         }
     } else {
         if (a->whole_logprobs.len > 0 && a->logprobs.len > 0) {
@@ -354,7 +362,7 @@ static void flush_text(serve *s, answer *a, double now)
         bytes_clear(&a->logprobs);
     }
     reply_pieces_clear(&a->pieces);
-    serve_wake_followers(s, a);
+    serve_wake_followers(s, first);
 }
 
 void serve_emit_item(serve *s, answer *a, const bytes *item, bool is_over)
@@ -396,6 +404,7 @@ void serve_end_answer(serve *s, answer *a)
     if (a->idempotency_key[0] && !a->opt.stream) {
         write_whole(s, a); /* as long as the model that wrote it has its name */
     }
+    serve_drop_choices(s, a);
     serve_wake_followers(s, a);
     serve_keep_answer(s, a);
     serve_try_lanes(s, conn_id);
@@ -415,6 +424,34 @@ static void fail_unbegun(serve *s, answer *a, const gen_event *event)
     serve_fail_answer(s, a, is_cancelled ? ERR_CANCELLED : event->error, &e);
 }
 
+/* The last event of one of several choices was taken. If it has failed, so has the whole answer. */
+static void end_choice(serve *s, answer *first, answer *a)
+{
+    const bool has_failed = a->finish == GEN_FINISH_ERROR || a->finish == GEN_FINISH_CANCELLED;
+    if (has_failed && a != first) {
+        first->finish = a->finish;
+        first->error = a->error;
+        first->timeout = first->timeout == ANSWER_IN_TIME ? a->timeout : first->timeout;
+        memcpy(first->error_text, a->error_text, sizeof first->error_text);
+        memcpy(first->error_name, a->error_name, sizeof first->error_name);
+    }
+    if (!has_failed && first->opt.stream) {
+        const size_t len = first->sse.len;
+        a->dialect->last(s, a, NULL);
+        first->has_lost = !is_added(first, len) || first->has_lost;
+        serve_wake_followers(s, first);
+    }
+    first->n_open--;
+    if (first->n_open == 0 || has_failed) {
+        first->state = ANSWER_FINISHED;
+        first->finished_ms = clock_ms();
+        serve_stop_choices(s, first);
+        serve_end_answer(s, first);
+    } else {
+        first->state = ANSWER_RUNNING; /* it stands for all of them */
+    }
+}
+
 static void on_event(serve *s, const gen_event *event)
 {
     answer *a = id_table_get(&s->answers, event->request_id);
@@ -426,16 +463,19 @@ static void on_event(serve *s, const gen_event *event)
         return;
     }
     const bool has_failed = event->finish == GEN_FINISH_ERROR || event->finish == GEN_FINISH_CANCELLED;
-    if (!a->is_begun && event->type == GEN_DONE && has_failed) {
-        fail_unbegun(s, a, event);
+    answer *first = a->first ? a->first : a;
+    if (!first->is_begun && event->type == GEN_DONE && has_failed) {
+        fail_unbegun(s, first, event);
         return;
     }
-    serve_begin_answer(s, a);
+    serve_begin_answer(s, first);
     double now = clock_ms();
     bool had_stop = a->stop_found;
     bool is_last = answer_take_event(a, s->engine, event);
     if (event->type == GEN_PROGRESS) {
-        on_progress(s, a);
+        if (!a->first) { /* of several choices, that of the first is told */
+            on_progress(s, a);
+        }
         return;
     }
     if (is_last && a->timeout != ANSWER_IN_TIME && a->finish == GEN_FINISH_CANCELLED) {
@@ -446,7 +486,7 @@ static void on_event(serve *s, const gen_event *event)
         responses_reply_in_progress(&a->reply);
     }
     if (((a->stop_found && !had_stop) || a->has_lost) && !is_last) {
-        serve_stop_answer(s, a->id);
+        serve_stop_one(s, a->id);
     }
     /* The first text goes out at once, later text is gathered; the timer flushes what is left. GEN_TEXT was gathered by
      * its maker. */
@@ -461,7 +501,9 @@ static void on_event(serve *s, const gen_event *event)
         a->stats_version++;
         serve_wake_followers(s, a);
     }
-    if (is_last && !serve_begin_round(s, a)) {
+    if (is_last && first->n_others > 0) {
+        end_choice(s, first, a);
+    } else if (is_last && !serve_begin_round(s, a)) {
         serve_end_answer(s, a);
     }
 }
@@ -501,6 +543,9 @@ void serve_begin_streams(serve *s, answer *a)
     size_t i = 0;
     if (!a->has_reply) { /* whose first event is the first of its log */
         a->has_lost = !write_stream(s, a, a->dialect->first) || a->has_lost;
+    }
+    for (int k = 0; k < a->n_others; k++) {
+        a->has_lost = !write_stream(s, a->others[k], a->dialect->first) || a->has_lost;
     }
     for (conn *c = serve_next_waiting(s, a, &i); c; c = serve_next_waiting(s, a, &i)) {
         serve_begin_stream(s, c, a);
@@ -574,13 +619,21 @@ void serve_handle_message(serve *s, loop_message *m)
 
 /* ---- cancelling ---- */
 
-void serve_stop_answer(serve *s, uint64_t id)
+void serve_stop_one(serve *s, uint64_t id)
 {
     if (s->engine) {
         engine_cancel(s->engine, id);
     }
     upstreams_cancel(s->upstreams, id);
-    answer *a = s->mcp ? id_table_get(&s->answers, id) : NULL;
+}
+
+void serve_stop_answer(serve *s, uint64_t id)
+{
+    answer *a = id_table_get(&s->answers, id);
+    serve_stop_one(s, id);
+    if (a) {
+        serve_stop_choices(s, a);
+    }
     if (a && a->tools.stage != TOOLS_IDLE) {
         mcp_cancel(s->mcp, id);
         serve_stop_rounds(s, a);
@@ -650,7 +703,7 @@ static void check_time(serve *s, answer *a, double now)
 {
     const bool is_waiting = !a->started && a->first_token_ms <= 0.0;
     const double most_s = s->opt->request_timeout_s, asked_s = a->opt.timeout_s;
-    if (a->timeout != ANSWER_IN_TIME) {
+    if (a->timeout != ANSWER_IN_TIME || a->first) { /* of several choices, the first counts */
         return;
     }
     if (is_waiting && now - a->submitted_ms > s->opt->queue_timeout_s * 1000.0) {

@@ -62,20 +62,28 @@ static err_code prepare_completion(gen_request **out, const api_request *r, cons
 
 static chat_reply_meta chat_meta(const serve *s, const answer *a)
 {
+    const answer *first = answer_first(a);
     return (chat_reply_meta){
-        .id = a->chat_id,
-        .created = a->created_at,
-        .model = model_of(s, a),
+        .id = first->chat_id,
+        .created = first->created_at,
+        .model = model_of(s, first),
         .fingerprint = "parley-" PARLEY_VERSION,
-        .include_usage = a->opt.include_usage,
+        .include_usage = first->opt.include_usage,
         .reasoning_field = s->opt->reasoning_field,
+        .index = a->index,
     };
+}
+
+/* Where what an answer streams goes. */
+static bytes *stream_of(answer *a)
+{
+    return a->first ? &a->first->sse : &a->sse;
 }
 
 static void first_chat(const serve *s, answer *a)
 {
     const chat_reply_meta meta = chat_meta(s, a);
-    chat_reply_first(&a->sse, &meta);
+    chat_reply_first(stream_of(a), &meta);
 }
 
 static const char *new_logprobs(const answer *a)
@@ -91,7 +99,7 @@ static const gen_timings *new_timings(const answer *a)
 static void delta_chat(const serve *s, answer *a)
 {
     const chat_reply_meta meta = chat_meta(s, a);
-    if (chat_reply_delta(&a->sse, &meta, &a->chat, &a->pieces, new_logprobs(a), new_timings(a))) {
+    if (chat_reply_delta(stream_of(a), &meta, &a->chat, &a->pieces, new_logprobs(a), new_timings(a))) {
         bytes_clear(&a->logprobs); /* else they wait for their text */
     }
 }
@@ -99,7 +107,7 @@ static void delta_chat(const serve *s, answer *a)
 static void delta_completion(const serve *s, answer *a)
 {
     const chat_reply_meta meta = chat_meta(s, a);
-    completion_reply_delta(&a->sse, &meta, &a->pieces, new_logprobs(a), new_timings(a));
+    completion_reply_delta(stream_of(a), &meta, &a->pieces, new_logprobs(a), new_timings(a));
     bytes_clear(&a->logprobs);
 }
 
@@ -116,16 +124,28 @@ static void last_chat(serve *s, answer *a, const api_error *e)
 {
     (void)e;
     const chat_reply_meta meta = chat_meta(s, a);
+    chat_reply_last(stream_of(a), &meta, answer_finish_reason(a), &a->timings);
+}
+
+static void end_chat(const serve *s, answer *a)
+{
+    const chat_reply_meta meta = chat_meta(s, a);
     const reply_usage usage = answer_usage(a);
-    chat_reply_last(&a->sse, &meta, answer_finish_reason(a), &usage, &a->timings);
+    chat_reply_end(&a->sse, &meta, CHAT_REPLY_CHUNK, &usage);
 }
 
 static void last_completion(serve *s, answer *a, const api_error *e)
 {
     (void)e;
     const chat_reply_meta meta = chat_meta(s, a);
+    completion_reply_last(stream_of(a), &meta, answer_finish_reason(a), &a->timings);
+}
+
+static void end_completion(const serve *s, answer *a)
+{
+    const chat_reply_meta meta = chat_meta(s, a);
     const reply_usage usage = answer_usage(a);
-    completion_reply_last(&a->sse, &meta, answer_finish_reason(a), &usage, &a->timings);
+    chat_reply_end(&a->sse, &meta, COMPLETION_REPLY_OBJECT, &usage);
 }
 
 static const char *whole_logprobs(const answer *a)
@@ -133,19 +153,33 @@ static const char *whole_logprobs(const answer *a)
     return a->opt.logprobs ? bytes_str(&a->whole_logprobs) : NULL;
 }
 
+typedef void choice_writer(bytes *out, const chat_reply_meta *m, const chat_reply_choice *choice);
+
+/* The answer, and the other choices behind it. */
+static void write_choices(const serve *s, const answer *a, bytes *out, const char *object,
+                          choice_writer *write)
+{
+    const reply_usage usage = answer_usage(a);
+    chat_reply_meta meta = chat_meta(s, a);
+    chat_reply_begin_whole(out, &meta, object);
+    for (int i = 0; i <= a->n_others; i++) {
+        const answer *one = i ? a->others[i - 1] : a;
+        const chat_reply_choice choice = {&one->whole, whole_logprobs(one), answer_finish_reason(one)};
+        meta.index = i;
+        bytes_append_str(out, i ? "," : "");
+        write(out, &meta, &choice);
+    }
+    chat_reply_end_whole(out, &usage, &a->timings);
+}
+
 static void whole_chat(const serve *s, const answer *a, bytes *out)
 {
-    const chat_reply_meta meta = chat_meta(s, a);
-    const reply_usage usage = answer_usage(a);
-    chat_reply_whole(out, &meta, &a->whole, whole_logprobs(a), answer_finish_reason(a), &usage, &a->timings);
+    write_choices(s, a, out, "chat.completion", chat_reply_choice_whole);
 }
 
 static void whole_completion(const serve *s, const answer *a, bytes *out)
 {
-    const chat_reply_meta meta = chat_meta(s, a);
-    const reply_usage usage = answer_usage(a);
-    completion_reply_whole(out, &meta, &a->whole, whole_logprobs(a), answer_finish_reason(a), &usage,
-                           &a->timings);
+    write_choices(s, a, out, COMPLETION_REPLY_OBJECT, completion_reply_choice_whole);
 }
 
 /* ---- Messages ---- */
@@ -321,6 +355,7 @@ const dialect dialect_chat = {.name = "chat",
                               .delta = delta_chat,
                               .progress = progress_chat,
                               .last = last_chat,
+                              .end = end_chat,
                               .whole = whole_chat,
                               .error = chat_reply_error,
                               .ping = PING};
@@ -332,6 +367,7 @@ const dialect dialect_completion = {.name = "completion",
                                     .delta = delta_completion,
                                     .progress = progress_chat,
                                     .last = last_completion,
+                                    .end = end_completion,
                                     .whole = whole_completion,
                                     .error = chat_reply_error,
                                     .ping = PING};

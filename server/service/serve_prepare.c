@@ -121,9 +121,10 @@ void serve_on_other_model(serve *s, answer *a, loop_message *m)
 static void begin(serve *s, answer *a)
 {
     if (a->ends_thinking && !a->server) {
-        engine_end_thinking(s->engine, a->id);
+        serve_end_thinking(s, a);
     }
     answer_begin(a, &a->info, a->dialect->has_tools ? s->tool_form : NULL);
+    serve_begin_choices(s, a);
     if (!a->server) {
         serve_begin_answer(s, a);
     }
@@ -160,13 +161,11 @@ static void submit(serve *s, answer *a)
     if (refuse_stalled(s, a)) {
         return;
     }
-    err_code err = a->remote ? upstreams_submit(s->upstreams, a->remote, a->id, &d)
-                             : engine_submit(s->engine, a->request, a->id, &d);
+    err_code err = serve_make_choices(s, a) ? serve_submit_choices(s, a, &d) : ERR_NOMEM;
     if (err != ERR_OK) {
         serve_fail_answer_from(s, a, err, &d);
         return;
     }
-    a->remote = NULL;
     begin(s, a);
 }
 

@@ -417,6 +417,22 @@ void serve_emit_item(serve *s, answer *a, const bytes *item, bool is_over);
 /* The last event was taken, or there will be none. */
 void serve_end_answer(serve *s, answer *a);
 
+/* serve_choices.c */
+/* Makes the answers behind the first, for the requests behind its own, which get their ids. False if
+ * there is no memory. */
+bool serve_make_choices(serve *s, answer *a);
+/* Hands over what was prepared for the answer and for its other choices; nothing of it runs after an
+ * error. */
+MUST_CHECK err_code serve_submit_choices(serve *s, answer *a, err_detail *d);
+/* They run, as the first does. */
+void serve_begin_choices(serve *s, answer *a);
+/* Whoever computes the choices behind the first stops. */
+void serve_stop_choices(serve *s, const answer *a);
+/* Stops and forgets them. */
+void serve_drop_choices(serve *s, answer *a);
+/* Their reasoning ends, and that of the first. */
+void serve_end_thinking(serve *s, const answer *a);
+
 /* serve_tools.c */
 /* Takes the calls that are run here out of the new pieces. */
 void serve_take_runs(answer *a);
@@ -516,7 +532,9 @@ answer *serve_new_answer(serve *s, const conn *c, const dialect *d, api_error *e
 answer *serve_start_answer(serve *s, conn *c, const dialect *d, bytes *body, json_doc **doc, api_error *e);
 void serve_handle_message(serve *s, loop_message *m);
 void serve_cancel_answer(serve *s, answer *a);
-/* Whoever computes the answer with this id stops; nothing happens if nobody does. */
+/* Whoever computes this one choice stops. */
+void serve_stop_one(serve *s, uint64_t id);
+/* Whoever computes the answer with this id stops, with all of its choices; nothing happens if nobody does. */
 void serve_stop_answer(serve *s, uint64_t id);
 /* The connection is gone. */
 void serve_abandon_answers(serve *s, uint64_t conn_id);

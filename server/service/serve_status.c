@@ -52,7 +52,7 @@ err_code serve_control_answer(serve *s, answer *a, const char *action, err_detai
     }
     a->ends_thinking = true;
     if (a->state == ANSWER_RUNNING) {
-        engine_end_thinking(s->engine, a->id);
+        serve_end_thinking(s, a);
     }
     return ERR_OK;
 }

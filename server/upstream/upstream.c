@@ -90,7 +90,7 @@ void upstreams_destroy(upstreams *u)
     upstreams_stop(u);
     http_client_destroy(u->client);
     while (u->waiting) {
-        upstream_request *next = u->waiting->next;
+        upstream_request *next = upstream_request_detach(u->waiting);
         upstream_request_free(u->waiting);
         u->waiting = next;
     }
@@ -245,12 +245,34 @@ upstream_search upstreams_find(upstreams *u, const char *name, upstream_model *o
 
 void upstream_request_free(upstream_request *q)
 {
-    if (q) {
+    while (q) {
+        upstream_request *next = q->next;
         bytes_deinit(&q->body);
         affinity_chain_deinit(&q->chain);
         ledger_give_all(&q->memory);
         free(q);
+        q = next;
     }
+}
+
+upstream_request *upstream_request_next(const upstream_request *q)
+{
+    return q->next;
+}
+
+void upstream_request_append(upstream_request *q, upstream_request *more)
+{
+    while (q->next) {
+        q = q->next;
+    }
+    q->next = more;
+}
+
+upstream_request *upstream_request_detach(upstream_request *q)
+{
+    upstream_request *next = q->next;
+    q->next = NULL;
+    return next;
 }
 
 gen_request_info upstream_request_info(const upstream_request *q)

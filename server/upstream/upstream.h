@@ -83,7 +83,12 @@ bool upstreams_is_local_only(const upstreams *u);
 MUST_CHECK err_code upstreams_prepare(upstreams *u, upstream_request **out, const upstream_model *m,
                                       const api_request *r, const upstream_prompt *prompt,
                                       const prepare_hooks *progress, err_detail *d);
-void upstream_request_free(upstream_request *q); /* NULL allowed */
+void upstream_request_free(upstream_request *q); /* and those behind it; NULL allowed */
+/* Requests for the choices of one answer stand one behind the other; the first owns the rest. */
+upstream_request *upstream_request_next(const upstream_request *q); /* NULL: the last */
+void upstream_request_append(upstream_request *q, upstream_request *more);
+/* Takes the first from in front of the others, and returns them. */
+upstream_request *upstream_request_detach(upstream_request *q);
 gen_request_info upstream_request_info(const upstream_request *q);
 /* The name of the server that it is for; lives as long as u. */
 const char *upstream_request_server(const upstream_request *q);

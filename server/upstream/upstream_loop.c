@@ -494,7 +494,7 @@ static bool take_orders(upstreams *u)
     u->n_cancels = u->cap_cancels = 0;
     pthread_mutex_unlock(&u->lock);
     while (q) {
-        upstream_request *next = q->next;
+        upstream_request *next = upstream_request_detach(q);
         begin(u, q);
         q = next;
     }

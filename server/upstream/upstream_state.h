@@ -25,7 +25,7 @@ struct upstream_request {
     affinity_chain chain;
     const char *rule; /* that sent it there; NULL: it names the model */
     uint64_t id;
-    upstream_request *next; /* of those that wait for the thread */
+    upstream_request *next; /* of those that wait for the thread; before, the next choice (upstream.h) */
 };
 
 typedef enum replica_state { REPLICA_NEW, REPLICA_UP, REPLICA_DOWN } replica_state;

@@ -15,7 +15,7 @@ static gen_request *request(uint64_t id)
 /* False if there is no place for it. */
 static bool submit(inbox *in, gen_request *r)
 {
-    if (!inbox_reserve(in, r->id)) {
+    if (!inbox_reserve(in, r)) {
         return false;
     }
     inbox_submit(in, r);
@@ -123,17 +123,19 @@ static void test_reserved(void)
     inbox *in = inbox_create(2, 1);
     gen_request *r = NULL;
     int32_t waiting = 0, running = 0;
-    CHECK(inbox_reserve(in, 1));
-    CHECK(inbox_reserve(in, 2));
-    CHECK(!inbox_reserve(in, 3));
+    gen_request *first = request(1), *second = request(2), *third = request(3);
+    CHECK(inbox_reserve(in, first));
+    CHECK(inbox_reserve(in, second));
+    CHECK(!inbox_reserve(in, third));
+    gen_request_free(third);
     inbox_count(in, &waiting, &running);
     CHECK_INT(waiting, 2);
     CHECK_INT(running, 0);
     CHECK(!inbox_take(in, &r));
     inbox_cancel(in, 1);
     CHECK(!inbox_take_cancelled(in, &r));
-    inbox_submit(in, request(2));
-    inbox_submit(in, request(1));
+    inbox_submit(in, second);
+    inbox_submit(in, first);
     CHECK(inbox_take_cancelled(in, &r));
     CHECK_INT(r->id, 1);
     gen_request_free(r);
@@ -144,8 +146,35 @@ static void test_reserved(void)
     inbox_destroy(in);
 }
 
+/* Requests behind each other get places together or not at all, and keep their order. */
+static void test_together(void)
+{
+    inbox *in = inbox_create(3, 1);
+    gen_request *r = request(1), *taken = NULL;
+    CHECK(submit(in, request(9)));
+    gen_request_append(r, request(2));
+    gen_request_append(r, request(3));
+    CHECK(!inbox_reserve(in, r));
+    CHECK(inbox_take(in, &taken));
+    gen_request_free(taken);
+    inbox_finish(in, 9);
+    CHECK(inbox_reserve(in, r));
+    inbox_submit(in, r);
+    inbox_cancel(in, 2);
+    CHECK(inbox_take_cancelled(in, &taken));
+    CHECK_INT(taken->id, 2);
+    gen_request_free(taken);
+    for (uint64_t id = 1; id <= 3; id += 2) {
+        CHECK(inbox_take(in, &taken));
+        CHECK_INT(taken->id, id);
+        gen_request_free(taken);
+    }
+    inbox_destroy(in);
+}
+
 int main(void)
 {
+    test_together();
     test_reserved();
     test_order_and_bound();
     test_cancel();

@@ -8,6 +8,7 @@
  *     !who      say the scope and the switches of the request
  *     !recall   say the role and the text of every message
  *     !which    say the model's name
+ *     !choice   say which of several answers it is
  *     !raw      what follows is the answer, as it stands (!think writes its block in front of it)
  *     !stuck    stall after some tokens, until the file $FAKE_STUCK_UNTIL exists
  *     !slowprep take 500 ms in engine_prepare, in steps that look for a cancel
@@ -32,7 +33,6 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "engine/engine.h"
-#include "engine/media_copy.h"
 #include "engine/think.h"
 
 /* LONG: answers of so many characters, without a delay, come in events that are as large as events
@@ -67,6 +67,7 @@ struct gen_request {
     atomic_bool cancelled;  /* also while a step of it runs */
     bool ends_thinking;     /* {lock} until the step that heeds it */
     gen_request *next;
+    gen_request *behind; /* as gen_request_next; NULL once it is submitted */
 };
 
 struct engine {
@@ -187,6 +188,21 @@ static void write_messages(bytes *out, const chat_input *in)
     }
 }
 
+/* Puts the other answers behind r. */
+static void add_choices(gen_request *r, const char *said, int32_t n)
+{
+    for (int32_t i = 1; i < n; i++) {
+        gen_request *other = take(1, sizeof *other);
+        *other = *r;
+        other->behind = NULL;
+        other->text = take(r->len + 16, 1);
+        other->len =
+            (size_t)snprintf(other->text, r->len + 16, strstr(said, "!choice") ? "%s%d" : "%s", r->text, i);
+        other->info.max_tokens += (int32_t)(other->len - r->len);
+        gen_request_append(r, other);
+    }
+}
+
 err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, const prepare_hooks *hooks,
                         err_detail *d)
 {
@@ -262,6 +278,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     r->reports_queue = strstr(said, "!queued") != NULL;
     r->reports_phases = strstr(said, "!phases") != NULL;
     r->n_top = in->params.n_top_logprobs;
+    add_choices(r, said, in->params.n_choices);
     *out = r;
     return ERR_OK;
 }
@@ -276,6 +293,7 @@ err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, s
     r->len = params->max_tokens > 0 && (size_t)params->max_tokens < len ? (size_t)params->max_tokens : len;
     r->info = (gen_request_info){.n_prompt_tokens = (int32_t)len, .max_tokens = (int32_t)r->len};
     r->n_top = params->n_top_logprobs;
+    add_choices(r, prompt, params->n_choices);
     *out = r;
     return ERR_OK;
 }
@@ -302,10 +320,30 @@ err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_de
 
 void gen_request_free(gen_request *r)
 {
-    if (r) {
+    while (r) {
+        gen_request *behind = r->behind;
         free(r->text);
         free(r);
+        r = behind;
     }
+}
+
+gen_request *gen_request_next(const gen_request *r)
+{
+    return r->behind;
+}
+
+void gen_request_append(gen_request *r, gen_request *more)
+{
+    while (r->behind) {
+        r = r->behind;
+    }
+    r->behind = more;
+}
+
+void gen_request_set_id(gen_request *r, uint64_t id)
+{
+    r->id = id;
 }
 
 void gen_request_set_name(gen_request *r, const char *name)
@@ -467,19 +505,26 @@ static void *engine_thread(void *ctx)
 err_code engine_admit(engine *e, gen_request *r, uint64_t id, err_detail *d)
 {
     pthread_mutex_lock(&e->lock);
-    if (e->n_list >= N_SLOTS + (e->opt.n_queue > 0 ? e->opt.n_queue : MAX_WAITING)) {
+    int n = 0;
+    for (const gen_request *q = r; q; q = q->behind) {
+        n++;
+    }
+    if (e->n_list + n > N_SLOTS + (e->opt.n_queue > 0 ? e->opt.n_queue : MAX_WAITING)) {
         pthread_mutex_unlock(&e->lock);
         return err_set(d, ERR_BUSY, "the queue is full");
     }
     r->id = id;
-    r->admitted = true;
     gen_request **p = &e->list;
     while (*p) {
         p = &(*p)->next;
     }
-    *p = r;
-    e->n_list++;
-    e->status.n_requests++;
+    for (gen_request *q = r; q; q = q->behind) {
+        q->admitted = true;
+        *p = q;
+        p = &q->next;
+        e->n_list++;
+        e->status.n_requests++;
+    }
     pthread_mutex_unlock(&e->lock);
     return ERR_OK;
 }
@@ -487,11 +532,16 @@ err_code engine_admit(engine *e, gen_request *r, uint64_t id, err_detail *d)
 void engine_start(engine *e, gen_request *r)
 {
     pthread_mutex_lock(&e->lock);
-    r->admitted = false;
-    r->submitted_ms = r->next_ms = clock_ms();
-    if (r->reports_queue) {
-        send_progress(e, r, GEN_PHASE_QUEUED, 1, 0);
-        r->next_ms += 100;
+    while (r) {
+        gen_request *behind = r->behind;
+        r->behind = NULL;
+        r->admitted = false;
+        r->submitted_ms = r->next_ms = clock_ms();
+        if (r->reports_queue) {
+            send_progress(e, r, GEN_PHASE_QUEUED, 1, 0);
+            r->next_ms += 100;
+        }
+        r = behind;
     }
     pthread_mutex_unlock(&e->lock);
 }
@@ -543,49 +593,6 @@ err_code engine_preview(const engine *e, preview_tokens *out, int fd, size_t n_b
 }
 
 /* ---- files for other servers ---- */
-
-struct media_copier {
-    int unused;
-};
-
-media_copier *media_copier_create(const engine_options *options)
-{
-    (void)options;
-    return take(1, sizeof(media_copier));
-}
-
-void media_copier_destroy(media_copier *c)
-{
-    free(c);
-}
-
-/* An image as it is; a video as two images, its bytes and "second". */
-err_code media_copy(const media_copier *c, const media_copy_order *o, err_detail *d)
-{
-    (void)c;
-    const bool is_video = o->part->kind == CHAT_VIDEO;
-    media_copy_file f = {.mime = is_video ? "image/jpeg" : "image/png",
-                         .data = o->part->data,
-                         .n_bytes = o->part->data_bytes,
-                         .n = is_video ? 2 : 1,
-                         .duration_s = 2.0};
-    if (!f.data || (!is_video && (f.n_bytes < 4 || memcmp(f.data, "\x89PNG", 4) != 0))) {
-        return err_set_param(d, ERR_CORRUPT, NULL, "image_parse_error", "the image is damaged");
-    }
-    err_code err = o->each(o->ctx, &f, d);
-    f.i = 1;
-    f.t_s = 1.0;
-    f.data = (const uint8_t *)"second";
-    f.n_bytes = 6;
-    return err == ERR_OK && is_video ? o->each(o->ctx, &f, d) : err;
-}
-
-err_code media_copier_preview(const media_copier *c, preview_tokens *out, int fd, size_t n_bytes,
-                              bool is_video, const preview_hooks *hooks, err_detail *d)
-{
-    (void)c;
-    return engine_preview(NULL, out, fd, n_bytes, is_video, hooks, d);
-}
 
 /* ---- the rest ---- */
 

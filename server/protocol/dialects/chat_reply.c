@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 
-static const char CHUNK[] = "chat.completion.chunk";
+static const char CHUNK[] = CHAT_REPLY_CHUNK;
 
 void chat_reply_identity(bytes *out, const chat_reply_meta *m, const char *object)
 {
@@ -104,9 +104,23 @@ static void write_calls(bytes *out, const reply_pieces *pieces)
     bytes_append_str(out, n ? "]" : "");
 }
 
-void chat_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *pieces, const char *logprobs,
-                      const char *finish, const reply_usage *usage, const gen_timings *t)
+void chat_reply_begin_whole(bytes *out, const chat_reply_meta *m, const char *object)
 {
+    chat_reply_identity(out, m, object);
+    bytes_append_str(out, ",\"choices\":[");
+}
+
+void chat_reply_end_whole(bytes *out, const reply_usage *usage, const gen_timings *t)
+{
+    bytes_append_char(out, ']');
+    reply_json_usage(out, usage);
+    reply_json_timings(out, t);
+    bytes_append_char(out, '}');
+}
+
+void chat_reply_choice_whole(bytes *out, const chat_reply_meta *m, const chat_reply_choice *choice)
+{
+    const reply_pieces *pieces = choice->pieces;
     chat_reply_state state = {0};
     bytes content = bytes_empty(SIZE_MAX / 2);
     bytes reasoning = bytes_empty(SIZE_MAX / 2);
@@ -121,8 +135,7 @@ void chat_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *
             state.needs_gap = state.has_content;
         }
     }
-    chat_reply_identity(out, m, "chat.completion");
-    bytes_append_str(out, ",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":");
+    bytes_printf(out, "{\"index\":%d,\"message\":{\"role\":\"assistant\",\"content\":", m->index);
     if (content.len == 0 && state.n_calls > 0) {
         bytes_append_str(out, "null");
     } else {
@@ -138,11 +151,8 @@ void chat_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *
     write_calls(out, pieces);
     write_runs(out, pieces);
     bytes_append_str(out, ",\"refusal\":null}");
-    write_logprobs(out, logprobs);
-    bytes_json(out, ",\"finish_reason\":%s}]", finish);
-    reply_json_usage(out, usage);
-    reply_json_timings(out, t);
-    bytes_append_char(out, '}');
+    write_logprobs(out, choice->logprobs);
+    bytes_json(out, ",\"finish_reason\":%s}", choice->finish);
 }
 
 static void begin_chunk(bytes *out, const chat_reply_meta *m)
@@ -160,8 +170,10 @@ static void end_chunk(bytes *out)
 void chat_reply_first(bytes *out, const chat_reply_meta *m)
 {
     begin_chunk(out, m);
-    bytes_append_str(out, ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":null},"
-                          "\"logprobs\":null,\"finish_reason\":null}]");
+    bytes_printf(out,
+                 ",\"choices\":[{\"index\":%d,\"delta\":{\"role\":\"assistant\",\"content\":null},"
+                 "\"logprobs\":null,\"finish_reason\":null}]",
+                 m->index);
     end_chunk(out);
 }
 
@@ -169,7 +181,7 @@ static void write_delta(bytes *out, const chat_reply_meta *m, const bytes *delta
                         const gen_timings *t)
 {
     begin_chunk(out, m);
-    bytes_json(out, ",\"choices\":[{\"index\":0,\"delta\":{%-s}", bytes_str(delta));
+    bytes_printf(out, ",\"choices\":[{\"index\":%d,\"delta\":{%s}", m->index, bytes_str(delta));
     write_logprobs(out, logprobs);
     bytes_append_str(out, ",\"finish_reason\":null}]");
     reply_json_timings(out, t);
@@ -241,15 +253,13 @@ void chat_reply_progress(bytes *out, const chat_reply_meta *m, int32_t total, in
     end_chunk(out);
 }
 
-void chat_reply_last(bytes *out, const chat_reply_meta *m, const char *finish, const reply_usage *usage,
-                     const gen_timings *t)
+void chat_reply_last(bytes *out, const chat_reply_meta *m, const char *finish, const gen_timings *t)
 {
     begin_chunk(out, m);
-    bytes_json(out, ",\"choices\":[{\"index\":0,\"delta\":{},\"logprobs\":null,\"finish_reason\":%s}]",
-               finish);
+    bytes_json(out, ",\"choices\":[{\"index\":%d,\"delta\":{},\"logprobs\":null,\"finish_reason\":%s}]",
+               m->index, finish);
     reply_json_timings(out, t);
     end_chunk(out);
-    chat_reply_end(out, m, CHUNK, usage);
 }
 
 void chat_reply_error(bytes *out, const api_error *e)

@@ -124,6 +124,7 @@ void chat_request_read(api_request *r, const json *root, const engine_info *info
     tool_fields_read(r, root, TOOLS_NESTED);
     response_format_read(r, json_get(root, "response_format"), "response_format");
     read_messages(r, root, info);
+    api_request_choices(r, root, 1);
 }
 
 err_code chat_request_parse(api_request *r, const char *text, size_t len, const engine_info *info,

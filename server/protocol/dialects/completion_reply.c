@@ -4,7 +4,7 @@
 
 enum { ENTRY_DEPTH = 8 };
 
-static const char OBJECT[] = "text_completion";
+static const char OBJECT[] = COMPLETION_REPLY_OBJECT;
 
 /* {"token": logprob, ..} of the alternatives of one token. */
 static void write_top(bytes *out, const json *entry)
@@ -51,28 +51,23 @@ static void write_logprobs(bytes *out, const char *entries)
     bytes_deinit(&text);
 }
 
-static void write_choice(bytes *out, const reply_pieces *pieces, const char *logprobs, const char *finish)
+static void write_choice(bytes *out, int index, const reply_pieces *pieces, const char *logprobs,
+                         const char *finish)
 {
     bytes text = bytes_empty(SIZE_MAX / 2);
     for (size_t i = 0; pieces && i < pieces->n; i++) {
         bytes_append(&text, pieces->items[i].text.data, pieces->items[i].text.len);
     }
-    bytes_json(out, ",\"choices\":[{\"index\":0,\"text\":%.*s,\"logprobs\":", BYTES_ARG(&text));
+    bytes_json(out, "{\"index\":%d,\"text\":%.*s,\"logprobs\":", index, BYTES_ARG(&text));
     write_logprobs(out, logprobs);
-    bytes_json(out, ",\"finish_reason\":%s}]", finish);
+    bytes_json(out, ",\"finish_reason\":%s}", finish);
     out->failed = out->failed || text.failed;
     bytes_deinit(&text);
 }
 
-void completion_reply_whole(bytes *out, const chat_reply_meta *m, const reply_pieces *pieces,
-                            const char *logprobs, const char *finish, const reply_usage *usage,
-                            const gen_timings *t)
+void completion_reply_choice_whole(bytes *out, const chat_reply_meta *m, const chat_reply_choice *choice)
 {
-    chat_reply_identity(out, m, OBJECT);
-    write_choice(out, pieces, logprobs, finish);
-    reply_json_usage(out, usage);
-    reply_json_timings(out, t);
-    bytes_append_char(out, '}');
+    write_choice(out, m->index, choice->pieces, choice->logprobs, choice->finish);
 }
 
 static void write_chunk(bytes *out, const chat_reply_meta *m, const reply_pieces *pieces,
@@ -80,7 +75,9 @@ static void write_chunk(bytes *out, const chat_reply_meta *m, const reply_pieces
 {
     bytes_append_str(out, "data: ");
     chat_reply_identity(out, m, OBJECT);
-    write_choice(out, pieces, logprobs, finish);
+    bytes_append_str(out, ",\"choices\":[");
+    write_choice(out, m->index, pieces, logprobs, finish);
+    bytes_append_char(out, ']');
     bytes_append_str(out, m->include_usage ? ",\"usage\":null" : "");
     reply_json_timings(out, t);
     bytes_append_str(out, "}\n\n");
@@ -92,9 +89,7 @@ void completion_reply_delta(bytes *out, const chat_reply_meta *m, const reply_pi
     write_chunk(out, m, pieces, logprobs, NULL, t);
 }
 
-void completion_reply_last(bytes *out, const chat_reply_meta *m, const char *finish, const reply_usage *usage,
-                           const gen_timings *t)
+void completion_reply_last(bytes *out, const chat_reply_meta *m, const char *finish, const gen_timings *t)
 {
     write_chunk(out, m, NULL, NULL, finish, t);
-    chat_reply_end(out, m, OBJECT, usage);
 }

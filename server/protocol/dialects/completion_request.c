@@ -65,13 +65,25 @@ static void read_echo(api_request *r, const completion_prompt *prompt, const jso
 
 static void refuse_unsupported(first_error *e, const json *root)
 {
-    int64_t best_of = 1;
     const char *suffix = "";
-    request_int(e, &best_of, root, "best_of", 1, 1);
     request_string(e, &suffix, root, "suffix", LIMIT_BODY_BYTES);
     if (suffix[0]) {
         request_fail(e, ERR_UNSUPPORTED, "suffix", "not_supported",
                      "this model cannot fill a gap: suffix is not supported");
+    }
+}
+
+/* Answers are not ranked: as many are drawn as are returned. */
+static void read_best_of(first_error *e, int n, const json *root)
+{
+    int64_t best_of = n;
+    request_int(e, &best_of, root, "best_of", 1, LIMIT_CHOICES);
+    if (best_of != n) {
+        request_fail(
+            e, ERR_UNSUPPORTED, "best_of", "not_supported",
+            "best_of is %d and n is %d: answers are not ranked here; leave best_of out, ask for n answers "
+            "with logprobs and choose among them",
+            (int)best_of, n);
     }
 }
 
@@ -90,6 +102,8 @@ err_code completion_request_parse(api_request *r, completion_prompt *prompt, con
     refuse_unsupported(&r->error, root);
     read_prompt(r, prompt, root);
     read_echo(r, prompt, root);
+    api_request_choices(r, root, 1);
+    read_best_of(&r->error, r->reply.n_choices, root);
     return r->error.code;
 }
 

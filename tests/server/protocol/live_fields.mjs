@@ -19,7 +19,7 @@ const SAMPLING = [
     real('specprefill_backbone_pct', 0, 1),
     real('logit_bias', -100, 100, { body: (value) => `"logit_bias":{"65":${value}}`, nullIsBad: true }),
 ];
-const LENGTH = [whole('max_tokens', 1, INT32_MAX), whole('max_completion_tokens', 1, INT32_MAX), whole('n_predict', -1, INT32_MAX), whole('n', 1, 1)];
+const LENGTH = [whole('max_tokens', 1, INT32_MAX), whole('max_completion_tokens', 1, INT32_MAX), whole('n_predict', -1, INT32_MAX), whole('n', 1, 8)];
 const THINKING = [whole('reasoning_budget', -1, INT32_MAX), whole('thinking_budget', -1, INT32_MAX), whole('thinking_token_budget', -1, INT32_MAX)];
 const PIXELS = [whole('min_pixels', 1, 67108864), whole('max_pixels', 1, 67108864)];
 const VIDEOS = [

@@ -202,7 +202,7 @@ test('how much a request may hold', async () => {
         [{ messages: [user], logprobs: true, top_logprobs: 20 }, 200], [{ messages: [user], logprobs: true, top_logprobs: 21 }, 400, 'top_logprobs'],
         [{ messages: [user], logit_bias: bias(256) }, 200],
         [{ messages: [user], tools: many(512, 0).map((_, i) => tool(i)) }, 200], [{ messages: [user], tools: many(513, 0).map((_, i) => tool(i)) }, 400, 'tools'],
-        [{ messages: [user], n: 2 }, 400, 'n'],
+        [{ messages: [user], n: 9 }, 400, 'n'],
         [{ messages: [{ role: 'user', content: many(2, image) }] }, 200],
         [{ messages: [{ role: 'user', content: many(3, image) }] }, 400, 'messages[0].content[2].image_url'],
     ];
