@@ -91,6 +91,15 @@ void nn_linear_each(compute *c, const linear_item *items, size_t n);
  * and where the processor multiplies bf16 faster than f32, x is rounded to bf16 for weights of that
  * type. In an exact context it is nn_linear_group. */
 void nn_linear_many(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T);
+/* Independent products with many rows (the experts of a prompt), handed to the threads together.
+ * Each result is what nn_linear_many gives. */
+typedef struct linear_many {
+    const linear_part *parts;
+    size_t n_parts; /* 1 .. NN_LINEAR_PARTS */
+    const float *x;
+    size_t T; /* at least 1 */
+} linear_many;
+void nn_linear_many_each(compute *c, const linear_many *items, size_t n);
 /* Whether with this context nn_linear_many gives a row the same bits whatever the other rows and T
  * are. */
 bool nn_many_is_exact(const compute *c);

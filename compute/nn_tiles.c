@@ -44,10 +44,15 @@ typedef struct tile_job {
     const linear_part *parts;
     const float *x;
     panel_type type;
+    uint32_t *packed;
     size_t K, row0, T; /* rows row0 .. row0+T-1 of x are packed, */
     size_t k0, k_n;    /* and of those columns k0 .. k0+k_n-1: all but of floats */
     size_t n_whole;    /* tasks of all panels; later ones take one each, so that all threads end together */
+    size_t n_tasks;    /* of both kinds */
 } tile_job;
+
+/* Jobs that are packed and multiplied together, at most; and the words that they pack. */
+enum { TILE_JOBS = 64, JOBS_WORDS = 1 << 20 };
 
 static size_t n_blocks_q(size_t K)
 {
@@ -107,13 +112,17 @@ static void pack_q(const ops *o, tile_q_block *panel, float *rows, const float *
     }
 }
 
+/* ctx: jobs, whose tasks follow each other. */
 static void pack_task(void *ctx, size_t task, size_t thread)
 {
     const tile_job *job = ctx;
+    while (task >= n_panels(job)) {
+        task -= n_panels(job++);
+    }
     const size_t K = job->K, t = task * TILE_ROWS, T = min_size(TILE_ROWS, job->T - t);
     const size_t words = panel_words(job->type, job->k_n);
     const float *x = job->x + (job->row0 + t) * K + job->k0;
-    uint32_t *panel = job->c->packed + task * words;
+    uint32_t *panel = job->packed + task * words;
     if (job->type == PANEL_Q) {
         pack_q(job->c->ops, (tile_q_block *)(void *)panel, nn_scratch(job->c, thread), x, T, K);
         return;
@@ -219,7 +228,7 @@ static void multiply_panel(const tile_job *job, float *sums, const tile_weights 
 {
     const ops *o = job->c->ops;
     const size_t K = job->k_n, T = min_size(TILE_ROWS, job->T - panel * TILE_ROWS);
-    const uint32_t *x = job->c->packed + panel * panel_words(job->type, K);
+    const uint32_t *x = job->packed + panel * panel_words(job->type, K);
     if (job->type == PANEL_Q) {
         const size_t n_blocks = n_blocks_q(K);
         for (size_t b = 0; b < n_blocks; b += BLOCKS_Q) {
@@ -264,9 +273,13 @@ static void ask_to_write(float *out, size_t stride, size_t T, size_t n)
     }
 }
 
+/* ctx as for pack_task. */
 static void tile_task(void *ctx, size_t task, size_t thread)
 {
     const tile_job *job = ctx;
+    while (task >= job->n_tasks) {
+        task -= job++->n_tasks;
+    }
     const linear_part *p = job->parts;
     size_t panel = 0, end = n_panels(job);
     if (task >= job->n_whole) {
@@ -321,24 +334,45 @@ static size_t chunk_columns(const linear_part *parts, size_t n_parts, panel_type
     return cut ? (share + K_BLOCK_F32 - 1) / K_BLOCK_F32 * K_BLOCK_F32 : K;
 }
 
+/* Column tasks of the parts. */
+static size_t n_part_tasks(const linear_part *parts, size_t n_parts)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_parts; i++) {
+        n += n_column_tasks(&parts[i]);
+    }
+    return n;
+}
+
+/* Packs and multiplies what the jobs hold. n_tasks of each counts its column tasks. */
+static void run_jobs(compute *c, tile_job *jobs, size_t n_jobs)
+{
+    const size_t n_threads = pool_n_threads(c->pool);
+    size_t n_packs = 0, n_tasks = 0;
+    for (size_t i = 0; i < n_jobs; i++) {
+        tile_job *job = &jobs[i];
+        const size_t cut = i + 1 == n_jobs && n_threads > 1 ? min_size(job->n_tasks, n_threads) : 0;
+        job->n_whole = job->n_tasks - cut;
+        job->n_tasks = job->n_whole + cut * n_panels(job);
+        n_packs += n_panels(job);
+        n_tasks += job->n_tasks;
+    }
+    pool_run(c->pool, pack_task, jobs, n_packs);
+    pool_run(c->pool, tile_task, jobs, n_tasks);
+}
+
 /* Parts whose weights are multiplied alike. */
 static void multiply_parts(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T,
                            size_t K, panel_type type)
 {
-    tile_job job = {.c = c, .parts = parts, .x = x, .type = type, .K = K};
-    size_t n_tasks = 0;
-    for (size_t i = 0; i < n_parts; i++) {
-        n_tasks += n_column_tasks(&parts[i]);
-    }
-    const size_t columns = chunk_columns(parts, n_parts, type, K);
-    const size_t n_threads = pool_n_threads(c->pool);
-    job.n_whole = n_tasks - (n_threads > 1 ? min_size(n_tasks, n_threads) : 0);
+    tile_job job = {.c = c, .parts = parts, .x = x, .type = type, .packed = c->packed, .K = K};
+    const size_t n_tasks = n_part_tasks(parts, n_parts), columns = chunk_columns(parts, n_parts, type, K);
     for (; n_tasks > 0 && job.row0 < T; job.row0 += job.T) {
         job.T = min_size(T - job.row0, group_rows(type, columns));
         for (job.k0 = 0; job.k0 < K; job.k0 += job.k_n) {
             job.k_n = min_size(K - job.k0, columns);
-            pool_run(c->pool, pack_task, &job, n_panels(&job));
-            pool_run(c->pool, tile_task, &job, job.n_whole + (n_tasks - job.n_whole) * n_panels(&job));
+            job.n_tasks = n_tasks;
+            run_jobs(c, &job, 1);
         }
     }
 }
@@ -367,6 +401,47 @@ void nn_linear_many(compute *c, const linear_part *parts, size_t n_parts, const 
     }
     for (panel_type type = PANEL_F32; type < PANEL_TYPES; type++) {
         multiply_parts(c, types[type], n[type], x, T, K, type);
+    }
+}
+
+/* Whether the rows of an item are packed at once, in 8 bits. */
+static bool is_joinable(const compute *c, const linear_many *item, size_t K)
+{
+    bool joinable =
+        c->fast && c->ops->tiles_best && group_rows(PANEL_F32, K) > 0 && item->T <= group_rows(PANEL_Q, K);
+    for (size_t i = 0; i < item->n_parts; i++) {
+        joinable = joinable && panel_for(c, item->parts[i].w, K) == PANEL_Q;
+    }
+    return joinable;
+}
+
+void nn_linear_many_each(compute *c, const linear_many *items, size_t n)
+{
+    tile_job jobs[TILE_JOBS];
+    size_t n_jobs = 0, words = 0;
+    for (size_t i = 0; i < n; i++) {
+        const linear_many *item = &items[i];
+        const tensor *w = item->parts[0].w;
+        const size_t K = w->dims[0] ? tensor_len(w) / w->dims[0] : 0;
+        const bool joinable = is_joinable(c, item, K);
+        tile_job job = {
+            .c = c, .parts = item->parts, .x = item->x, .type = PANEL_Q, .K = K, .k_n = K, .T = item->T};
+        const size_t more = joinable ? n_panels(&job) * panel_words(PANEL_Q, K) : 0;
+        if (n_jobs > 0 && (!joinable || n_jobs == TILE_JOBS || words + more > JOBS_WORDS)) {
+            run_jobs(c, jobs, n_jobs);
+            n_jobs = words = 0;
+        }
+        if (!joinable) {
+            nn_linear_many(c, item->parts, item->n_parts, item->x, item->T);
+            continue;
+        }
+        job.packed = c->packed + words;
+        job.n_tasks = n_part_tasks(item->parts, item->n_parts);
+        jobs[n_jobs++] = job;
+        words += more;
+    }
+    if (n_jobs > 0) {
+        run_jobs(c, jobs, n_jobs);
     }
 }
 

@@ -28,6 +28,8 @@ typedef struct moe_rows {
     float *l_y;                 /* [T, H]: the same for the layer */
     linear_item *items, *downs; /* [2 P], [P + 1] */
     tensor *views;              /* [3 P]: matrices of experts */
+    linear_part *parts;         /* [3 P]: products of experts in prompts */
+    linear_many *ins, *backs;   /* [P]: of those, what is computed together */
     size_t n_floats;            /* of all */
 } moe_rows;
 
@@ -65,6 +67,9 @@ static moe_rows cut_work(float *base, const model_config *cfg, size_t T)
     m.items = take(base, &used, 2 * P * sizeof *m.items);
     m.downs = take(base, &used, (P + 1) * sizeof *m.downs);
     m.views = take(base, &used, 3 * P * sizeof *m.views);
+    m.parts = take(base, &used, 3 * P * sizeof *m.parts);
+    m.ins = take(base, &used, P * sizeof *m.ins);
+    m.backs = take(base, &used, P * sizeof *m.backs);
     if (SI > 0) {
         m.shared_at = take(base, &used, T * sizeof(float));
         m.s_gate = take(base, &used, T * SI * sizeof(float));
@@ -195,15 +200,14 @@ static void add_bias(float *y, const float *bias, const moe_pair *pairs, size_t 
     }
 }
 
-/* What stands between the two products of n sorted pairs, from pair `first` of them on. */
-static void activate(const layer_ctx *lc, const moe_rows *m, const moe_pair *pairs, size_t first, size_t n,
+/* What stands between the two products of n sorted pairs. */
+static void activate(const layer_ctx *lc, const moe_rows *m, const moe_pair *pairs, size_t n,
                      const moe_weights *w)
 {
     const size_t MI = (size_t)lc->cfg->expert_size;
-    float *gate = m->gate + first * MI, *up = m->up + first * MI;
-    add_bias(gate, w->gate_bias, pairs + first, n, MI);
-    add_bias(up, w->up_bias, pairs + first, n, MI);
-    feed_activate(lc, gate, up, n * MI);
+    add_bias(m->gate, w->gate_bias, pairs, n, MI);
+    add_bias(m->up, w->up_bias, pairs, n, MI);
+    feed_activate(lc, m->gate, m->up, n * MI);
 }
 
 /* Outputs of n sorted pairs to m->y: rows that decode, all experts in one fork. With `shared` the
@@ -227,26 +231,30 @@ static void compute_exact(const layer_ctx *lc, const moe_rows *m, const moe_pair
         m->downs[n_downs++] = (linear_item){m->s_y, m->s_gate, &w->shared.down, shared_rows};
     }
     nn_linear_each(lc->c, m->items, n_items);
-    activate(lc, m, pairs, 0, n, w);
+    activate(lc, m, pairs, n, w);
     nn_linear_each(lc->c, m->downs, n_downs);
 }
 
-/* The same for rows of a prompt, expert by expert. */
+/* The same for rows of a prompt. */
 static void compute_many(const layer_ctx *lc, const moe_rows *m, const moe_pair *pairs, size_t n,
                          const float *x, const moe_weights *w)
 {
     const size_t H = model_config_expert_width(lc->cfg), MI = (size_t)lc->cfg->expert_size;
     const bool gated = feed_is_gated(lc->cfg);
+    size_t n_experts = 0;
     for (size_t i = 0; i < n;) {
         const expert_rows r = next_expert(m, pairs, i, n, x, H, w);
-        const linear_part in[] = {{(gated ? m->up : m->gate) + i * MI, r.up, NULL},
-                                  {m->gate + i * MI, r.gate, NULL}};
-        const linear_part back = {m->y + i * H, r.down, NULL};
-        nn_linear_many(lc->c, in, gated ? 2 : 1, r.x, r.n);
-        activate(lc, m, pairs, i, r.n, w);
-        nn_linear_many(lc->c, &back, 1, m->gate + i * MI, r.n);
+        linear_part *in = m->parts + 3 * n_experts, *back = in + 2;
+        in[0] = (linear_part){(gated ? m->up : m->gate) + i * MI, r.up, NULL};
+        in[1] = (linear_part){m->gate + i * MI, r.gate, NULL};
+        *back = (linear_part){m->y + i * H, r.down, NULL};
+        m->ins[n_experts] = (linear_many){in, gated ? 2 : 1, r.x, r.n};
+        m->backs[n_experts++] = (linear_many){back, 1, m->gate + i * MI, r.n};
         i += r.n;
     }
+    nn_linear_many_each(lc->c, m->ins, n_experts);
+    activate(lc, m, pairs, n, w);
+    nn_linear_many_each(lc->c, m->backs, n_experts);
 }
 
 /* out [T, H] = the shared expert behind its gate, where it has one, or zeros. */

@@ -1,5 +1,5 @@
-/* nn_linear_each: many unlike products in one call give, bit for bit, what nn_linear gives each, on
- * every kernel table and with any number of threads. */
+/* nn_linear_each, nn_linear_many_each: many unlike products in one call give, bit for bit, what
+ * nn_linear and nn_linear_many give each, on every kernel table and with any number of threads. */
 #include "base/compiler.h"
 #include "compute/nn.h"
 #include "compute/formats/quant.h"
@@ -55,12 +55,53 @@ static void test_with(size_t n_threads, unsigned mask, const linear_item *items,
     compute_destroy(c);
 }
 
+/* The same weights in pairs on rows of a prompt: one panel of them, or more. */
+static void test_many_with(size_t n_threads, unsigned mask, const tensor *weights, const float *x)
+{
+    enum { MAX_T = 200, PARTS = 2 };
+    static linear_part parts[ITEMS][PARTS];
+    static linear_many items[ITEMS];
+    compute *c = NULL;
+    err_detail d = {0};
+    CHECK_OK(
+        compute_create(&c, &(compute_options){.n_threads = n_threads, .cpu_mask = mask, .fast = true}, &d),
+        d);
+    float *out = malloc(ITEMS * MAX_T * MAX_N * sizeof *out),
+          *expected = malloc(PARTS * MAX_T * MAX_N * sizeof *out);
+    CHECK(out != NULL && expected != NULL);
+    size_t n = 0, used = 0;
+    for (size_t i = 0; out && i < ITEMS; n++) {
+        const bool alike = i + 1 < ITEMS && weights[i].dims[1] == weights[i + 1].dims[1];
+        items[n] = (linear_many){parts[n], alike ? PARTS : 1, x, 1 + i * 13 % MAX_T};
+        for (size_t k = 0; k < items[n].n_parts; k++, i++) {
+            parts[n][k] = (linear_part){out + used, &weights[i], NULL};
+            used += items[n].T * weights[i].dims[0];
+        }
+    }
+    CHECK(used <= (size_t)ITEMS * MAX_T * MAX_N && n < ITEMS);
+    nn_linear_many_each(c, items, n);
+    nn_linear_many_each(c, items, 0);
+    for (size_t i = 0; expected && i < n; i++) {
+        linear_part alone[PARTS];
+        for (size_t k = 0; k < items[i].n_parts; k++) {
+            alone[k] = (linear_part){expected + k * MAX_T * MAX_N, parts[i][k].w, NULL};
+        }
+        nn_linear_many(c, alone, items[i].n_parts, x, items[i].T);
+        for (size_t k = 0; k < items[i].n_parts; k++) {
+            const size_t bytes = items[i].T * alone[k].w->dims[0] * sizeof(float);
+            CHECK(memcmp(parts[i][k].out, alone[k].out, bytes) == 0);
+        }
+    }
+    free(out), free(expected);
+    compute_destroy(c);
+}
+
 int main(void)
 {
     static tensor weights[ITEMS];
     static linear_item items[ITEMS];
     static float *expected[ITEMS];
-    float *x = rng_floats(NN_ROWS_EXACT * MAX_K, 2);
+    float *x = rng_floats(NN_ROWS_EXACT * MAX_K, 2), *many = rng_floats(200 * MAX_K, 2);
     for (size_t i = 0; i < ITEMS; i++) {
         const size_t K = 8 + rng_u32() % (MAX_K - 8), N = 1 + rng_u32() % MAX_N;
         const bool like_before = i % 3 == 2; /* the same rows again: of the same type, or another */
@@ -76,7 +117,10 @@ int main(void)
     for (const test_level *l = test_levels(); l->name; l++) {
         test_with(1, l->mask, items, expected);
         test_with(3, l->mask, items, expected);
+        test_many_with(1, l->mask, weights, many);
+        test_many_with(3, l->mask, weights, many);
     }
+    free(many);
     for (size_t i = 0; i < ITEMS; i++) {
         free((void *)(uintptr_t)weights[i].data);
         free(items[i].out);
