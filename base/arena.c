@@ -105,6 +105,15 @@ void *arena_calloc(arena *a, size_t n, size_t item_bytes)
     return p;
 }
 
+size_t arena_bytes(const arena *a)
+{
+    size_t n = sizeof *a;
+    for (const block *b = a->head; b; b = b->next) {
+        n += ALIGNMENT + b->cap;
+    }
+    return n;
+}
+
 char *arena_strdup(arena *a, const char *text, size_t len)
 {
     size_t bytes;

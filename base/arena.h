@@ -28,6 +28,9 @@ MUST_CHECK void *arena_alloc(arena *a, size_t bytes);
 /* Zeroed memory for n items of item_bytes each; NULL also if the product overflows. */
 MUST_CHECK void *arena_calloc(arena *a, size_t n, size_t item_bytes);
 
+/* What the arena has taken from the machine so far. */
+size_t arena_bytes(const arena *a);
+
 /* A NUL-terminated copy of text[0..len); NULL if there is no memory. */
 MUST_CHECK char *arena_strdup(arena *a, const char *text, size_t len);
 

@@ -52,7 +52,8 @@ static void set_text(err_detail *d, const char *param, const char *name, const c
     d->amount = d->limit = 0;
 }
 
-err_code err_set(err_detail *d, err_code code, const char *format, ...)
+/* The names stand in parentheses because the analyzer has macros for them. */
+err_code(err_set)(err_detail *d, err_code code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -63,8 +64,8 @@ err_code err_set(err_detail *d, err_code code, const char *format, ...)
     return code;
 }
 
-err_code err_set_param(err_detail *d, err_code code, const char *param, const char *name, const char *format,
-                       ...)
+err_code(err_set_param)(err_detail *d, err_code code, const char *param, const char *name, const char *format,
+                        ...)
 {
     va_list args;
     va_start(args, format);
@@ -75,7 +76,7 @@ err_code err_set_param(err_detail *d, err_code code, const char *param, const ch
     return code;
 }
 
-err_code err_set_numbers(err_detail *d, err_code code, int64_t amount, int64_t limit)
+err_code(err_set_numbers)(err_detail *d, err_code code, int64_t amount, int64_t limit)
 {
     if (d) {
         d->amount = amount;
@@ -84,7 +85,7 @@ err_code err_set_numbers(err_detail *d, err_code code, int64_t amount, int64_t l
     return code;
 }
 
-err_code err_prefix(err_detail *d, err_code code, const char *format, ...)
+err_code(err_prefix)(err_detail *d, err_code code, const char *format, ...)
 {
     if (d) {
         char text[SCRATCH + ERR_TEXT_MAX + 2];

@@ -18,6 +18,7 @@ struct ledger {
 /* On the stack of the thread that waits. */
 typedef struct waiter {
     struct waiter *next;
+    size_t bytes;
 } waiter;
 
 ledger *ledger_create(size_t limit)
@@ -52,7 +53,8 @@ void ledger_set_limit(ledger *l, size_t limit)
 ledger_status ledger_get_status(ledger *l)
 {
     pthread_mutex_lock(&l->lock);
-    const ledger_status s = l->status;
+    ledger_status s = l->status;
+    s.wanted = l->first ? l->first->bytes : 0;
     pthread_mutex_unlock(&l->lock);
     return s;
 }
@@ -61,6 +63,17 @@ ledger_status ledger_get_status(ledger *l)
 static bool fits(const ledger *l, size_t bytes)
 {
     return l->status.used <= l->status.limit && bytes <= l->status.limit - l->status.used;
+}
+
+bool ledger_is_short(ledger *l, size_t bytes)
+{
+    if (!l) {
+        return false;
+    }
+    pthread_mutex_lock(&l->lock);
+    const bool is_short = !fits(l, bytes) || (l->first && !fits(l, l->first->bytes));
+    pthread_mutex_unlock(&l->lock);
+    return is_short;
 }
 
 /* {lock} */
@@ -103,7 +116,7 @@ static void leave(ledger *l, const waiter *w)
 /* {lock} Stands in line until the bytes are free. */
 static err_code stand_in_line(ledger *l, size_t bytes, const ledger_patience *patience)
 {
-    waiter w = {0}, **end = &l->first;
+    waiter w = {.bytes = bytes}, **end = &l->first;
     const double deadline = clock_ms() + LIMIT_MEMORY_WAIT_MS;
     err_code err = ERR_OK;
     while (*end) {

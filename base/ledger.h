@@ -32,6 +32,7 @@ typedef struct ledger_hold {
 
 typedef struct ledger_status {
     size_t limit, used, peak; /* bytes; peak: the largest `used` so far */
+    size_t wanted;            /* by the first who waits; 0: nobody does */
     uint64_t n_waited, n_refused;
 } ledger_status;
 
@@ -49,6 +50,8 @@ void ledger_destroy(ledger *l); /* NULL allowed */
 /* What is held stays held, even above a lower limit. */
 void ledger_set_limit(ledger *l, size_t limit);
 ledger_status ledger_get_status(ledger *l);
+/* Whether what may be given up should be: somebody waits, or `bytes` more do not fit. l may be NULL. */
+bool ledger_is_short(ledger *l, size_t bytes);
 
 /* Reserves `bytes` more now, or nothing. False if they are not free. */
 MUST_CHECK bool ledger_try(ledger_hold *h, size_t bytes);

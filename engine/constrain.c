@@ -41,8 +41,11 @@ static grammar_spec in_channels(const chat_input *in, grammar_spec *parts, gramm
     return (grammar_spec){.kind = SPEC_SEQUENCE, .items = parts, .n_items = n};
 }
 
+/* What following a grammar takes while the answer is written, at most. */
+#define FOLLOWING_BYTES (LIMIT_GRAMMAR_STATE_BYTES + LIMIT_GRAMMAR_MASK_BYTES)
+
 err_code constrain_request(engine *e, gen_request *r, const chat_input *in, work_count *work,
-                           err_detail *detail)
+                           const ledger_patience *patience, err_detail *detail)
 {
     if (!in->form) {
         return ERR_OK;
@@ -55,8 +58,15 @@ err_code constrain_request(engine *e, gen_request *r, const chat_input *in, work
     if (e->prompts.think->has_channels) {
         whole = in_channels(in, parts, choice);
     }
-    err_code err = open_trie(e, detail);
-    return err == ERR_OK ? grammar_build(&r->grammar, &whole, work, detail) : err;
+    err_code err = ledger_take(&r->memory, "the form of this answer", LIMIT_GRAMMAR_BYTES + FOLLOWING_BYTES,
+                               patience, detail);
+    err = err == ERR_OK ? open_trie(e, detail) : err;
+    err = err == ERR_OK ? grammar_build(&r->grammar, &whole, work, detail) : err;
+    if (err == ERR_OK) {
+        const size_t taken = arena_bytes(grammar_arena(r->grammar));
+        ledger_give(&r->memory, taken < LIMIT_GRAMMAR_BYTES ? LIMIT_GRAMMAR_BYTES - taken : 0);
+    }
+    return err;
 }
 
 err_code constrain_start(const engine *e, grammar_cursor **cursor, const gen_request *r, err_detail *detail)

@@ -14,10 +14,11 @@
 #include "engine/request.h"
 #include "text/grammar/grammar_cursor.h"
 
-/* Compiles in->form into r->grammar; nothing to do without a form. work may end it. Errors are
- * about the request: they name the field. */
+/* Compiles in->form into r->grammar; nothing to do without a form. r->memory has then what the grammar
+ * and following it take. work and patience may end it. Errors are about the request: they name the
+ * field. */
 MUST_CHECK err_code constrain_request(engine *e, gen_request *r, const chat_input *in, work_count *work,
-                                      err_detail *detail);
+                                      const ledger_patience *patience, err_detail *detail);
 
 /* *cursor: at the beginning of the answer, NULL if it is free. The caller destroys it before r is
  * freed. */

@@ -608,7 +608,8 @@ static err_code build_form(preparation *p, err_detail *detail)
 {
     const prepare_hooks *hooks = p->media.progress.hooks;
     work_count work = {.cancelled = hooks ? hooks->cancelled : NULL, .ctx = hooks ? hooks->ctx : NULL};
-    return constrain_request(p->e, p->r, p->in, &work, detail);
+    const ledger_patience patience = {is_cancelled, &p->media.progress};
+    return constrain_request(p->e, p->r, p->in, &work, &patience, detail);
 }
 
 static err_code render_prompt(preparation *p, err_detail *detail)

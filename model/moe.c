@@ -133,6 +133,8 @@ static void project(const layer_ctx *lc, const moe_rows *m, const float *x, cons
     }
 }
 
+/* NOLINTBEGIN(clang-analyzer-core.*): what moe_rows points to is null only while its size is asked for. */
+
 /* Sorts the pairs of a span by expert, then row; begin says where each expert's begin. */
 static void sort_pairs(const model_config *cfg, const moe_rows *m, size_t n_pairs)
 {
@@ -188,6 +190,8 @@ static expert_rows next_expert(const moe_rows *m, const moe_pair *pairs, size_t 
     }
     return r;
 }
+
+/* NOLINTEND(clang-analyzer-core.*) */
 
 /* Adds each pair's row of bias [E, width] to its row of y; bias NULL: none. */
 static void add_bias(float *y, const float *bias, const moe_pair *pairs, size_t n, size_t width)

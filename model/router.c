@@ -55,7 +55,7 @@ static float group_score(const float *x, int32_t n)
 static void mask_groups(const model_config *cfg, float *choice)
 {
     const int32_t G = cfg->n_router_groups, n = cfg->n_experts / G;
-    bool out[MODEL_MAX_ROUTER_GROUPS];
+    bool out[MODEL_MAX_ROUTER_GROUPS] = {false};
     for (int32_t g = 0; g < G; g++) {
         const float own = group_score(choice + g * n, n);
         int32_t n_better = 0;

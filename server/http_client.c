@@ -60,8 +60,9 @@ void http_client_destroy(http_client *c)
     if (!c) {
         return;
     }
-    while (c->list) {
-        drop(c->list);
+    for (http_transfer *t = c->list, *next; t; t = next) {
+        next = t->next;
+        drop(t);
     }
     curl_multi_cleanup(c->multi);
     free(c);

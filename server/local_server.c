@@ -141,7 +141,7 @@ static uint64_t find_inode(const char *table, unsigned port, unsigned peer)
     unsigned from, to;
     FILE *f = fopen(table, "re");
     while (f && !found && fgets(line, sizeof line, f)) {
-        if (sscanf(line, " %*[^:]: %*[^:]:%x %*[^:]:%x %*s %*s %*s %*s %*s %*s %" SCNu64, &from, &to,
+        if (sscanf(line, " %*[^:]: %*[^:]:%8x %*[^:]:%8x %*s %*s %*s %*s %*s %*s %" SCNu64, &from, &to,
                    &inode) == 3 &&
             from == port && to == peer) {
             found = inode;

@@ -9,16 +9,17 @@ struct shares_note {
     double until_ms;
 };
 
-void shares_init(shares *s, size_t max_n, size_t max_bytes)
+void shares_init(shares *s, size_t max_n, size_t max_bytes, ledger *memory)
 {
-    *s = (shares){.max_n = max_n, .max_bytes = max_bytes};
+    *s = (shares){.max_n = max_n, .max_bytes = max_bytes, .memory.ledger = memory};
 }
 
 void shares_deinit(shares *s)
 {
     free(s->items);
     free(s->notes);
-    shares_init(s, s->max_n, s->max_bytes);
+    ledger_give_all(&s->memory);
+    shares_init(s, s->max_n, s->max_bytes, s->memory.ledger);
 }
 
 static share *find(const shares *s, uint64_t owner)
@@ -34,10 +35,11 @@ static share *find(const shares *s, uint64_t owner)
 bool shares_add(shares *s, uint64_t owner, size_t n_bytes)
 {
     share *of = find(s, owner);
+    if ((!of && !memory_grow(&s->items, &s->cap_items, s->n_items + 1, 8, sizeof *s->items)) ||
+        !ledger_try(&s->memory, n_bytes)) {
+        return false;
+    }
     if (!of) {
-        if (!memory_grow(&s->items, &s->cap_items, s->n_items + 1, 8, sizeof *s->items)) {
-            return false;
-        }
         of = &s->items[s->n_items++];
         *of = (share){.owner = owner};
     }
@@ -58,6 +60,7 @@ void shares_remove(shares *s, uint64_t owner, size_t n_bytes)
     of->n_bytes -= n_bytes;
     s->n--;
     s->n_bytes -= n_bytes;
+    ledger_give(&s->memory, n_bytes);
     if (of->n == 0) {
         *of = s->items[--s->n_items];
     }
@@ -65,7 +68,7 @@ void shares_remove(shares *s, uint64_t owner, size_t n_bytes)
 
 bool shares_is_over(const shares *s, size_t n, size_t n_bytes, uint64_t *owner)
 {
-    const bool by_bytes = s->n_bytes + n_bytes > s->max_bytes;
+    const bool by_bytes = s->n_bytes + n_bytes > s->max_bytes || ledger_is_short(s->memory.ledger, n_bytes);
     if ((!by_bytes && s->n + n <= s->max_n) || s->n_items == 0) {
         return false;
     }

@@ -51,6 +51,7 @@ typedef struct ggml_format {
 static inline const ggml_format *ggml_format_of(dtype type)
 {
     static const ggml_format FORMATS[GGML_TYPES] = {
+        /* NOLINTNEXTLINE(misc-redundant-expression): the rows are all written alike */
         [DTYPE_Q8_0 - DTYPE_Q8_0] = {32, 34, 128, 0},   [DTYPE_Q4_0 - DTYPE_Q8_0] = {32, 18, 8, 0},
         [DTYPE_Q4_1 - DTYPE_Q8_0] = {32, 20, 0, 32},    [DTYPE_Q5_0 - DTYPE_Q8_0] = {32, 22, 16, 0},
         [DTYPE_Q5_1 - DTYPE_Q8_0] = {32, 24, 0, 32},    [DTYPE_Q2_K - DTYPE_Q8_0] = {256, 84, 0, 16},
@@ -71,7 +72,7 @@ static inline size_t ggml_row_bytes(dtype type, size_t K)
 /* Bytes of 256 columns. */
 static inline size_t ggml_span_bytes(const ggml_format *f)
 {
-    return (size_t)(GGML_SPAN / f->columns * f->bytes);
+    return (size_t)(GGML_SPAN / f->columns) * (size_t)f->bytes;
 }
 
 /* 256 columns of a row; parts of 16. */

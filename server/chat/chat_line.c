@@ -156,7 +156,7 @@ static unsigned char on_newline_key(EditLine *e, int key)
 static bool ends_with(const bytes *b, const char *end)
 {
     const size_t n = strlen(end);
-    return b->len >= n && memcmp(b->data + b->len - n, end, n) == 0;
+    return b->data && b->len >= n && memcmp(b->data + b->len - n, end, n) == 0;
 }
 
 /* Line breaks as they are in files; no other control characters, which would be keys. */

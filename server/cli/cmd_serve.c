@@ -251,6 +251,47 @@ static void close_tools(mcp_config *config, mcp_spawner *spawner)
     mcp_config_destroy(config);
 }
 
+/* What serving takes as it was given: limits, times, folders, what is on. */
+static void take_plain_options(serve_options *so, const options *o)
+{
+    so->alias = o->alias;
+    so->ui_dir = o->ui_dir;
+    so->media_path = o->media_path;
+    so->max_body = (size_t)o->max_body_mib << 20;
+    so->max_ws_message = o->max_ws_message_mib ? (size_t)o->max_ws_message_mib << 20 : so->max_body;
+    so->max_header = (size_t)o->max_header_kib << 10;
+    so->max_connections = (int)o->max_conns;
+    so->max_connections_per_address = (int)o->max_conns_per_ip;
+    so->header_timeout_s = (int)o->header_timeout;
+    so->body_timeout_s = (int)o->body_timeout;
+    so->queue_timeout_s = (int)o->queue_timeout;
+    so->request_timeout_s = (int)o->request_timeout;
+    so->step_timeout_s = (int)o->step_timeout;
+    so->access_log = o->access_log;
+    so->keepalive_s = (int)o->keepalive;
+    so->ws_ping_s = (int)o->ws_ping;
+    so->min_body_rate = (size_t)o->min_body_rate_kib << 10;
+    so->send_timeout_s = (int)o->send_timeout;
+    so->send_rate = (size_t)o->send_rate_kib << 10;
+    so->max_unread = (size_t)o->max_ws_queue_kib << 10;
+    so->finish_on_disconnect = strcmp(o->on_disconnect, "finish") == 0;
+    so->needs_uploads = o->upload_dir != NULL;
+    so->max_upload = (uint64_t)o->max_upload_mib << 20;
+    so->upload_quota = (uint64_t)o->upload_quota_mib << 20;
+    so->upload_expire_s = o->upload_expire_min * 60;
+    so->history_dir = o->history;
+    so->history_quota = (uint64_t)o->history_quota_mib << 20;
+    so->drain_timeout_s = (int)o->drain_timeout;
+    so->no_ui = !o->ui;
+    so->no_metrics = !o->metrics;
+    so->no_slots = !o->slots;
+    so->strict_model = o->strict_model;
+    so->models_dir = o->models_dir;
+    so->warm_prompts = o->warm_prompts;
+    so->switches_model = o->model_switch;
+    so->quiet = o->quiet;
+}
+
 int command_serve(const options *o)
 {
     serve_sandbox box;
@@ -309,8 +350,6 @@ int command_serve(const options *o)
     so.engine = &eo;
     so.n_queue =
         eo.n_queue > so.n_queue ? eo.n_queue : so.n_queue; /* bodies wait before the engine's queue */
-    so.alias = o->alias;
-    so.ui_dir = o->ui_dir;
     so.api_keys = ring.keys.words;
     so.n_api_keys = ring.keys.n;
     so.read_keys = read_keys_again;
@@ -321,44 +360,11 @@ int command_serve(const options *o)
     so.n_allowed_origins = origins.n;
     so.media_domains = domains.words;
     so.n_media_domains = domains.n;
-    so.media_path = o->media_path;
-    so.max_body = (size_t)o->max_body_mib << 20;
-    so.max_ws_message = o->max_ws_message_mib ? (size_t)o->max_ws_message_mib << 20 : so.max_body;
-    so.max_header = (size_t)o->max_header_kib << 10;
-    so.max_connections = (int)o->max_conns;
-    so.max_connections_per_address = (int)o->max_conns_per_ip;
-    so.header_timeout_s = (int)o->header_timeout;
-    so.body_timeout_s = (int)o->body_timeout;
-    so.queue_timeout_s = (int)o->queue_timeout;
-    so.request_timeout_s = (int)o->request_timeout;
-    so.step_timeout_s = (int)o->step_timeout;
-    so.access_log = o->access_log;
-    so.keepalive_s = (int)o->keepalive;
-    so.ws_ping_s = (int)o->ws_ping;
-    so.min_body_rate = (size_t)o->min_body_rate_kib << 10;
-    so.send_timeout_s = (int)o->send_timeout;
-    so.send_rate = (size_t)o->send_rate_kib << 10;
-    so.max_unread = (size_t)o->max_ws_queue_kib << 10;
-    so.finish_on_disconnect = strcmp(o->on_disconnect, "finish") == 0;
     so.upload_dir = o->upload_dir ? o->upload_dir : upload_folder(uploads);
-    so.needs_uploads = o->upload_dir != NULL;
-    so.max_upload = (uint64_t)o->max_upload_mib << 20;
-    so.upload_quota = (uint64_t)o->upload_quota_mib << 20;
-    so.upload_expire_s = o->upload_expire_min * 60;
-    so.history_dir = o->history;
-    so.history_quota = (uint64_t)o->history_quota_mib << 20;
-    so.drain_timeout_s = (int)o->drain_timeout;
-    so.no_ui = !o->ui;
-    so.no_metrics = !o->metrics;
-    so.no_slots = !o->slots;
-    so.strict_model = o->strict_model;
-    so.models_dir = o->models_dir;
-    so.warm_prompts = o->warm_prompts;
-    so.switches_model = o->model_switch;
     so.template_kwargs = kwargs ? json_root(kwargs) : NULL;
     so.upstreams = upstreams_of(o);
     so.has_no_model = o->upstream && !o->model && !o->models_dir;
-    so.quiet = o->quiet;
+    take_plain_options(&so, o);
     log_idle_options(o);
     serve_sandbox_begin(&box, o, so.upload_dir, tools);
     so.on_listening = on_listening;

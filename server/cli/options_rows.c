@@ -402,7 +402,7 @@ static const option_row ROWS[] = {
     ROW(TEXT("upload-dir", "DIR", upload_dir), FOR(IN_SERVE, UPLOAD),
         .help = "where uploaded files are kept while the server runs",
         .note = "a folder of the user alone, in TMPDIR or /var/tmp"),
-    ROW(INT("upload-expire", "MINUTES", upload_expire_min, LIMIT_UPLOAD_EXPIRE_S / 60, 1, MIB),
+    ROW(INT("upload-expire", "MINUTES", upload_expire_min, LIMIT_UPLOAD_EXPIRE_S / 60.0, 1, MIB),
         FOR(IN_SERVE, UPLOAD), .help = "how long an uploaded file stays after its last use"),
 
     /* ---- stored chats ---- */

@@ -123,6 +123,7 @@ static err_code check_room(const pull *p, err_detail *detail)
     struct statvfs disk;
     int64_t need = 0;
     for (size_t i = 0; i < p->n_tasks; i++) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): each task has its file */
         need += p->tasks[i].file->size - hub_blob_left_over(p->repo_dir, p->tasks[i].file);
     }
     if (need == 0) {

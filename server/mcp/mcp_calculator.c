@@ -95,7 +95,7 @@ static double factorial(reader *r, double v)
         return fail(r, "a factorial needs a whole number from 0 to 170");
     }
     double out = 1.0;
-    for (double k = 2.0; k <= v; k += 1.0) {
+    for (int k = 2; k <= (int)v; k++) {
         out *= k;
     }
     return out;

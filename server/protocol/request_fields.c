@@ -112,6 +112,7 @@ static void read_logit_bias(first_error *e, chat_input *in, const json *root, co
     in->params.biases = arena_calloc(in->arena, n + 1, sizeof(gen_bias));
     if (!in->params.biases) {
         request_fail(e, ERR_NOMEM, NULL, NULL, "no memory for logit_bias");
+        return;
     }
     for (const json *v = json_child(map); v && e->code == ERR_OK; v = json_next(v)) {
         char *end;

@@ -25,7 +25,7 @@ struct response_store {
     shares shares;  /* {lock} */
 };
 
-response_store *response_store_create(size_t max_bytes, size_t max_entries, int ttl_s)
+response_store *response_store_create(size_t max_bytes, size_t max_entries, int ttl_s, ledger *memory)
 {
     response_store *l = calloc(1, sizeof *l);
     entry *entries = calloc(max_entries, sizeof *entries);
@@ -36,7 +36,7 @@ response_store *response_store_create(size_t max_bytes, size_t max_entries, int 
     }
     *l = (response_store){
         .max_bytes = max_bytes, .max_entries = max_entries, .ttl_ms = ttl_s * 1000.0, .entries = entries};
-    shares_init(&l->shares, max_entries, max_bytes);
+    shares_init(&l->shares, max_entries, max_bytes, memory);
     pthread_mutex_init(&l->lock, NULL);
     return l;
 }
@@ -64,15 +64,15 @@ static void drop(response_store *l, size_t i)
     memmove(l->entries + i, l->entries + i + 1, (l->n - i) * sizeof *l->entries);
 }
 
-/* {lock} Drops what is too old, and makes room for one more entry of `len` bytes: whoever has most
+/* {lock} Drops what is too old, and makes room for n more entries of `len` bytes: whoever has most
  * gives its oldest. */
-static void trim(response_store *l, size_t len, double now_ms)
+static void trim(response_store *l, size_t n, size_t len, double now_ms)
 {
     uint64_t scope;
     while (l->n > 0 && now_ms - l->entries[0].put_ms > l->ttl_ms) {
         drop(l, 0);
     }
-    while (shares_is_over(&l->shares, 1, len, &scope)) {
+    while (shares_is_over(&l->shares, n, len, &scope)) {
         size_t i = 0;
         while (l->entries[i].scope != scope) {
             i++;
@@ -109,7 +109,7 @@ bool response_store_put(response_store *l, uint64_t scope, const char *id, const
     if (old < l->n) {
         drop(l, old);
     }
-    trim(l, len, now_ms);
+    trim(l, 1, len, now_ms);
     const bool is_kept = shares_add(&l->shares, scope, len);
     if (is_kept) {
         l->entries[l->n++] = e;
@@ -172,6 +172,13 @@ bool response_store_remove(response_store *l, uint64_t scope, const char *id, do
     }
     pthread_mutex_unlock(&l->lock);
     return found;
+}
+
+void response_store_tick(response_store *l, double now_ms)
+{
+    pthread_mutex_lock(&l->lock);
+    trim(l, 0, 0, now_ms);
+    pthread_mutex_unlock(&l->lock);
 }
 
 bool response_store_is_evicted(response_store *l, uint64_t scope, const char *id, double now_ms)

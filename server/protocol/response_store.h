@@ -1,7 +1,8 @@
 /* response_store: the conversations of finished responses, for requests with previous_response_id.
  * Thread-safe: the loop thread puts, prep threads get.
  *
- *     response_store *l = response_store_create(LIMIT_RESPONSE_STORE_BYTES, LIMIT_STORED_RESPONSES, LIMIT_STORED_RESPONSE_S);
+ *     response_store *l = response_store_create(LIMIT_RESPONSE_STORE_BYTES, LIMIT_STORED_RESPONSES, LIMIT_STORED_RESPONSE_S,
+ *                                               memory);
  *     bool is_kept = response_store_put(l, scope, "resp_...", "{item},{item}", len, n_input, clock_ms());
  *     if (response_store_get(l, scope, "resp_...", clock_ms(), &items)) { bytes_deinit(&items); }
  *     response_store_destroy(l);
@@ -19,12 +20,14 @@
 
 #include "base/bytes.h"
 #include "base/compiler.h"
+#include "base/ledger.h"
 
 typedef struct response_store response_store;
 
-/* Keeps at most max_entries conversations of max_bytes of text in total, each for ttl_s seconds.
- * NULL if out of memory. */
-MUST_CHECK response_store *response_store_create(size_t max_bytes, size_t max_entries, int ttl_s);
+/* Keeps at most max_entries conversations of max_bytes of text in total, each for ttl_s seconds; the
+ * text is taken from memory (may be NULL), which outlives it. NULL if out of memory. */
+MUST_CHECK response_store *response_store_create(size_t max_bytes, size_t max_entries, int ttl_s,
+                                                 ledger *memory);
 void response_store_destroy(response_store *l); /* NULL allowed */
 
 /* Keeps a copy of items[0..len) for the response `id`, in place of what it had; the first n_input bytes
@@ -43,6 +46,9 @@ bool response_store_find_item(response_store *l, uint64_t scope, const char *ite
                               bytes *out);
 /* Forgets it; false if it was not there. */
 bool response_store_remove(response_store *l, uint64_t scope, const char *id, double now_ms);
+
+/* Drops what is too old, and gives up the oldest while requests wait for memory. */
+void response_store_tick(response_store *l, double now_ms);
 
 /* Whether it was there, and had to go early for others of this owner. */
 bool response_store_is_evicted(response_store *l, uint64_t scope, const char *id, double now_ms);

@@ -40,7 +40,7 @@ static void evict(serve *s, answer *a)
 {
     char name[REPEAT_NAME];
     repeat_name(a, name);
-    log_info("srv", "req=%s is forgotten early: too many answers are kept", a->request_id);
+    log_info("srv", "req=%s is forgotten early: there is no room to keep more answers", a->request_id);
     if (a->has_reply) {
         shares_note_gone(&s->kept, a->scope, a->reply.id, expires_ms(a));
     }
@@ -64,10 +64,11 @@ static answer *find_oldest(const serve *s, uint64_t scope)
     return first;
 }
 
-static void make_room(serve *s)
+/* For n more of n_bytes, and for requests that wait for memory. */
+static void make_room(serve *s, size_t n, size_t n_bytes)
 {
     uint64_t scope;
-    while (shares_is_over(&s->kept, 0, 0, &scope)) {
+    while (shares_is_over(&s->kept, n, n_bytes, &scope)) {
         answer *a = find_oldest(s, scope);
         if (!a) {
             return; /* all are being read; connections are bounded, too */
@@ -85,8 +86,11 @@ void serve_keep_answer(serve *s, answer *a)
         return;
     }
     const size_t n = answer_bytes(a);
+    make_room(s, 1, n);
     a->kept_bytes = shares_add(&s->kept, a->scope, n) ? n : 0;
-    make_room(s);
+    if (a->kept_bytes == 0 && !serve_find_follower(s, a, 0)) {
+        evict(s, a);
+    }
 }
 
 void serve_expire_answers(serve *s, double now)
@@ -95,6 +99,8 @@ void serve_expire_answers(serve *s, double now)
         return;
     }
     s->expired_ms = now;
+    make_room(s, 0, 0);
+    response_store_tick(s->response_store, now);
     for (size_t i = 0; i < s->answers.cap; i++) {
         answer *a = id_table_at(&s->answers, i);
         if (a && a->state == ANSWER_FINISHED && now > expires_ms(a) && !serve_find_follower(s, a, 0)) {
@@ -108,7 +114,7 @@ static void set_evicted(api_error *e, const char *code, const char *param, const
 {
     api_error_set(e, 404, code, param,
                   "%s was kept, but had to go early: this key has more than its share of the %d answers and "
-                  "%d MiB that are kept",
+                  "%d MiB that are kept, or other requests needed the memory",
                   what, SERVE_KEPT_ANSWERS, SERVE_KEPT_BYTES >> 20);
 }
 

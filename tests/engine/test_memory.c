@@ -60,6 +60,21 @@ static err_code prepare(engine *e, gen_request **out, const uint8_t *data, size_
     return err;
 }
 
+/* Prepares a chat whose answer has this form. */
+static err_code prepare_form(engine *e, gen_request **out, const grammar_spec *form, err_detail *d)
+{
+    chat_input *in = chat_input_create((size_t)1 << 20);
+    chat_part part = {.kind = CHAT_TEXT, .text = "Is it?", .text_len = 6};
+    chat_message message = {.role = CHAT_USER, .parts = &part, .n_parts = 1};
+    in->messages = &message;
+    in->n_messages = 1;
+    in->form = form;
+    gen_params_init(&in->params);
+    err_code err = engine_prepare(e, out, in, NULL, d);
+    chat_input_destroy(in);
+    return err;
+}
+
 /* Without --parallel an engine computes as many answers at a time as its memory allows, and says so in
  * what it tells; what was asked for is never lowered. */
 static void test_short_memory(void)
@@ -153,6 +168,18 @@ int main(void)
     gen_request_free(r);
     CHECK_INT(ledger_get_status(memory).used, 0);
     bytes_deinit(&file);
+
+    /* A grammar, and what following it takes, count as well. */
+    const grammar_spec form = {.kind = SPEC_TEXT, .text = "yes"};
+    CHECK_OK(prepare_form(e, &r, &form, &d), d);
+    CHECK(ledger_get_status(memory).used > LIMIT_GRAMMAR_MASK_BYTES + LIMIT_GRAMMAR_STATE_BYTES);
+    CHECK(ledger_get_status(memory).used < LIMIT_GRAMMAR_BYTES);
+    gen_request_free(r);
+    CHECK_INT(ledger_get_status(memory).used, 0);
+    ledger_set_limit(memory, LIMIT_GRAMMAR_BYTES);
+    CHECK_INT(prepare_form(e, &r, &form, &d), ERR_LIMIT);
+    CHECK_STR(d.name, "memory_limit");
+    CHECK_INT(ledger_get_status(memory).used, 0);
     engine_close(e);
     ledger_destroy(memory);
     CHECK_DONE();

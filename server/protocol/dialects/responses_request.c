@@ -68,7 +68,8 @@ static const json *open_previous(api_request *r, const json *root)
     if (!items) {
         request_fail(e, ERR_INVALID, "previous_response_id", "previous_response_not_found", "%s",
                      is_evicted ? "this response had to go early, as this key has more than its share "
-                                  "of what is kept; send the whole conversation in input"
+                                  "of what is kept, or as requests needed the memory; send the whole "
+                                  "conversation in input"
                                 : "this response is unknown, was not stored or is gone; send the "
                                   "whole conversation in input");
         return NULL;

@@ -16,7 +16,7 @@ static void write_piece(bytes *out, const engine *e, int32_t id)
     bool special = false;
     const char *text = engine_token_bytes(e, id, &len, &special);
     bytes_printf(out, "{\"id\":%d,\"piece\":", id);
-    if (utf8_valid(text ? text : "", len)) {
+    if (!text || utf8_valid(text, len)) {
         bytes_append_json(out, text ? text : "", len);
     } else {
         for (size_t i = 0; i < len; i++) {
@@ -48,7 +48,7 @@ static err_code tokenize(bytes *out, const json *root, api_request *r, const eng
     request_bool(&r->error, &parse_special, root, "parse_special");
     request_bool(&r->error, &with_pieces, root, "with_pieces");
     err_code err = r->error.code;
-    if (err != ERR_OK) {
+    if (err != ERR_OK || !content) {
         return err;
     }
     bytes ids;

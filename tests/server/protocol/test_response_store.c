@@ -23,7 +23,7 @@ static const char *get(response_store *l, uint64_t scope, const char *id, double
 
 static void test_owner_and_age(void)
 {
-    response_store *l = response_store_create(100, 4, 10);
+    response_store *l = response_store_create(100, 4, 10, NULL);
     CHECK(l);
     put(l, "resp_a", "{1}", 0.0);
     CHECK_STR(get(l, 1, "resp_a", 0.0), "{1}");
@@ -39,7 +39,7 @@ static void test_owner_and_age(void)
 static void test_parts(void)
 {
     static const char ITEMS[] = "{\"id\":\"msg_1\"},{\"id\":\"msg_2\"}";
-    response_store *l = response_store_create(100, 4, 10);
+    response_store *l = response_store_create(100, 4, 10, NULL);
     bytes out = bytes_empty(100);
     CHECK(l);
     put(l, "resp_a", "{1}", 0.0);
@@ -62,7 +62,7 @@ static void test_parts(void)
 
 static void test_bounds(void)
 {
-    response_store *l = response_store_create(10, 3, 10);
+    response_store *l = response_store_create(10, 3, 10, NULL);
     CHECK(l);
     put(l, "a", "aaa", 0.0);
     put(l, "b", "bbb", 0.0);
@@ -86,7 +86,7 @@ static void test_bounds(void)
 /* Whoever has most gives: others keep what they have. */
 static void test_shares(void)
 {
-    response_store *l = response_store_create(1000, 4, 10);
+    response_store *l = response_store_create(1000, 4, 10, NULL);
     CHECK(l);
     CHECK(response_store_put(l, 2, "mine", "{m}", 3, 0, 0.0));
     for (int i = 0; i < 20; i++) {
@@ -104,8 +104,33 @@ static void test_shares(void)
     response_store_destroy(l);
 }
 
+/* The text is taken from the memory of requests; the oldest goes when they want it, or too late. */
+static void test_memory(void)
+{
+    ledger *memory = ledger_create(50);
+    response_store *l = response_store_create(100, 4, 10, memory);
+    put(l, "a", "0123456789012345678901234567", 0.0);
+    put(l, "b", "0123456789012345678901234567", 1.0);
+    CHECK_STR(get(l, 1, "a", 1.0), "");
+    CHECK(*get(l, 1, "b", 1.0));
+    CHECK(response_store_is_evicted(l, 1, "a", 1.0));
+    CHECK_INT(ledger_get_status(memory).used, 28);
+    response_store_tick(l, 2.0);
+    CHECK(*get(l, 1, "b", 2.0));
+    ledger_set_limit(memory, 20);
+    response_store_tick(l, 3.0);
+    CHECK_STR(get(l, 1, "b", 3.0), "");
+    CHECK_INT(ledger_get_status(memory).used, 0);
+    put(l, "c", "0123456789", 4.0);
+    response_store_tick(l, 20000.0);
+    CHECK_INT(ledger_get_status(memory).used, 0);
+    response_store_destroy(l);
+    ledger_destroy(memory);
+}
+
 int main(void)
 {
+    test_memory();
     test_shares();
     test_owner_and_age();
     test_parts();

@@ -7,7 +7,7 @@ static void test_most_gives(void)
 {
     shares s;
     uint64_t owner = 0;
-    shares_init(&s, 4, 100);
+    shares_init(&s, 4, 100, NULL);
     CHECK(!shares_is_over(&s, 9, 999, &owner)); /* nobody has anything to give */
     CHECK(shares_add(&s, 1, 10));
     CHECK(shares_add(&s, 1, 10));
@@ -39,7 +39,7 @@ static void test_gone(void)
 {
     shares s;
     char name[32];
-    shares_init(&s, 1, 1);
+    shares_init(&s, 1, 1, NULL);
     CHECK(!shares_is_gone(&s, 1, "a", 0.0));
     shares_note_gone(&s, 1, "a", 10.0);
     CHECK(shares_is_gone(&s, 1, "a", 10.0));
@@ -56,8 +56,37 @@ static void test_gone(void)
     shares_deinit(&s);
 }
 
+/* What is kept is taken from the memory of requests, and makes way for them. */
+static void test_memory(void)
+{
+    ledger *memory = ledger_create(100);
+    ledger_hold request = {.ledger = memory};
+    shares s;
+    uint64_t owner = 0;
+    shares_init(&s, 9, 1000, memory);
+    CHECK(shares_add(&s, 1, 40));
+    CHECK(shares_add(&s, 2, 20));
+    CHECK_INT(ledger_get_status(memory).used, 60);
+    CHECK(ledger_try(&request, 40));
+    CHECK(!shares_is_over(&s, 0, 0, &owner)); /* full, but nobody wants more */
+    CHECK(!shares_add(&s, 3, 1));
+    CHECK(shares_is_over(&s, 1, 1, &owner));
+    CHECK_INT(owner, 1);
+    shares_remove(&s, 1, 40);
+    CHECK_INT(ledger_get_status(memory).used, 60);
+    CHECK(shares_add(&s, 3, 1));
+    ledger_set_limit(memory, 50); /* less than there is */
+    CHECK(shares_is_over(&s, 0, 0, &owner));
+    CHECK_INT(owner, 2);
+    shares_deinit(&s);
+    CHECK_INT(ledger_get_status(memory).used, 40);
+    ledger_give_all(&request);
+    ledger_destroy(memory);
+}
+
 int main(void)
 {
+    test_memory();
     test_most_gives();
     test_gone();
     CHECK_DONE();
