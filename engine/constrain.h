@@ -1,7 +1,7 @@
 /* constrain: structured output, from the chat's format to the grammar cursor of a running answer.
  * Private to engine/.
  *
- *     err = constrain_request(e, r, in, &work, &detail);   // prep threads
+ *     err = constrain_request(e, r, in, &work, NULL, &detail);   // prep threads
  *     err = constrain_start(e, &cursor, r, &detail);       // engine thread; the sampler then uses it
  *
  * The vocabulary trie is built for the first answer that needs it and lives as long as the engine.
