@@ -135,9 +135,9 @@ static err_code open_bench(bench *b, const char *dir, size_t n_threads, err_deta
     return err;
 }
 
-/* What a round measures: verify blocks of 1 to 4 rows, 4 and 8 sequences, a guess; then a step and
+/* What a round measures: verify blocks of 1 to 4 rows, 4, 8 and 16 sequences, a guess; then a step and
  * the memory bandwidth (10^9 bytes a second) in turns. */
-enum { AT_ROWS = 0, AT_FOUR = 5, AT_EIGHT, AT_GUESS, AT_BANDWIDTH, AT_FRACTION, N_TIMES };
+enum { AT_ROWS = 0, AT_FOUR = 5, AT_EIGHT, AT_SIXTEEN, AT_GUESS, AT_BANDWIDTH, AT_FRACTION, N_TIMES };
 
 /* Steps with a pass of the reader before and behind each. */
 static err_code measure_fraction(bench *b, double *bandwidth_gbs, double *share, err_detail *detail)
@@ -166,9 +166,9 @@ static err_code measure_round(bench *b, double times[N_TIMES], err_detail *detai
         err = forward(b, 1, rows, detail);
         times[AT_ROWS + rows] = ms_since(start);
     }
-    for (int k = 0; err == ERR_OK && k < 2; k++) {
+    for (int k = 0; err == ERR_OK && AT_FOUR + k <= AT_SIXTEEN; k++) {
         int64_t start = clock_ns();
-        err = forward(b, k ? BLOCK_SEQS : BLOCK_SEQS / 2, 1, detail);
+        err = forward(b, 4 << k, 1, detail);
         times[AT_FOUR + k] = ms_since(start);
     }
     if (err == ERR_OK && b->mtp) {
@@ -200,8 +200,9 @@ err_code blocks_measure(block_costs *out, const char *dir, size_t n_threads, int
         for (int rows = 2; rows <= BLOCK_ROWS_MAX; rows++) {
             out->verify[rows] = stats_median(ratio[AT_ROWS + rows], n);
         }
-        out->batch[BLOCK_SEQS / 2] = stats_median(ratio[AT_FOUR], n);
-        out->batch[BLOCK_SEQS] = stats_median(ratio[AT_EIGHT], n);
+        for (int k = 0; AT_FOUR + k <= AT_SIXTEEN; k++) {
+            out->batch[4 << k] = stats_median(ratio[AT_FOUR + k], n);
+        }
         out->draft = stats_median(ratio[AT_GUESS], n);
         out->bandwidth_gbs = stats_median(ms[AT_BANDWIDTH], n);
         out->share = stats_median(ms[AT_FRACTION], n);

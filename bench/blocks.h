@@ -11,13 +11,13 @@
 
 #include "base/err.h"
 
-enum { BLOCK_ROWS_MAX = 4, BLOCK_SEQS = 8 };
+enum { BLOCK_ROWS_MAX = 4, BLOCK_SEQS = 16 };
 
 /* Medians over the rounds. */
 typedef struct block_costs {
     double step_ms;                    /* one row of one sequence */
     double verify[BLOCK_ROWS_MAX + 1]; /* [2..4]: cost of a verify block of that many rows / one step */
-    double batch[BLOCK_SEQS + 1];      /* [4], [8]: cost of a step of so many sequences / one step */
+    double batch[BLOCK_SEQS + 1];      /* [4], [8], [16]: cost of a step of so many sequences / one step */
     double draft;         /* one forward of the draft head with logits / one step; 0 without it */
     double bandwidth_gbs; /* memory bandwidth (compute/limits.h), of as many bytes as a step moves */
     double share;         /* of the memory bandwidth that a step between two passes of the reader reaches */

@@ -141,6 +141,25 @@ static void bench_linear(bench *b, const uint16_t *weights)
     row(name, best(linear, b), 0, 2.0 * PATCHES * 768 * 3072);
 }
 
+/* The rows of several answers in one step on weights that come from memory, as ratios of one row. */
+static void bench_few_rows(bench *b, dtype type, unsigned char *weights)
+{
+    static const size_t rows[] = {1, 2, 4, 8, 16, 32};
+    double one = 0;
+    unsigned char *to = weights;
+    for (size_t n = 0; n < BIG_N; n++, to += quant_row_bytes(type, D)) {
+        quant_weights(to, type, b->x + n % 64 * D, D);
+    }
+    b->w = (tensor){type, 2, {BIG_N, D}, weights, BIG_N * quant_row_bytes(type, D)};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        b->T = b->step = rows[i];
+        const double t = best(linear, b);
+        one = i == 0 ? t : one;
+        printf("linear %s [%d, %d], %2zu rows %17.3f ms %8.1f GB/s %8.2fx of one row\n", dtype_name(type),
+               BIG_N, D, rows[i], t * 1e3, (double)b->w.bytes / t * 1e-9, t / one);
+    }
+}
+
 /* Prompts and single rows on weights in blocks. */
 static void bench_blocks(bench *b, void *weights)
 {
@@ -161,6 +180,7 @@ static void bench_blocks(bench *b, void *weights)
             snprintf(name, sizeof name, "linear %s [%zu, %zu], 1 row", dtype_name(type), N, K);
             row(name, best(linear, b), (double)b->w.bytes, 0);
         }
+        bench_few_rows(b, type, weights);
     }
 }
 

@@ -653,6 +653,7 @@ static err_code measure_blocks(bench *b, err_detail *detail)
     }
     report(b, "4 sequences in one step", c.batch[4] * c.step_ms, "ms", c.batch[4], "of a step's cost");
     report(b, "8 sequences in one step", c.batch[8] * c.step_ms, "ms", c.batch[8], "of a step's cost");
+    report(b, "16 sequences in one step", c.batch[16] * c.step_ms, "ms", c.batch[16], "of a step's cost");
     if (c.draft > 0) {
         report(b, "one guess of the draft head", c.draft * c.step_ms, "ms", c.draft, "of a step's cost");
     }

@@ -14,7 +14,8 @@ typedef struct linear_job {
     compute *c;
     float *out;
     const float *x, *bias;
-    const unsigned char *packed; /* for weights in blocks: rows of x in 8 bits */
+    const unsigned char *packed; /* for weights in blocks: rows of x in 8 bits, */
+    const quant_panel *panels;   /* and the same side by side; or NULL */
     const unsigned char *w;
     dtype type;
     size_t T, N, K, row_bytes;
@@ -23,8 +24,10 @@ typedef struct linear_job {
     size_t n_tasks;
 } linear_job;
 
-/* Rows of x in a task of our own: with 32 of them the L2 cache still holds them for long K. */
-enum { DOT_T = 32 };
+/* Rows of x in a task of our own: with 32 of them the L2 cache still holds them for long K. From
+ * PANEL_FROM rows on, panels of our own blocks cost less than a row at a time. */
+enum { DOT_T = 32, PANEL_FROM = 5 };
+static_assert(DOT_T % QUANT_PANEL_ROWS == 0, "a task begins with a panel");
 
 /* Tiles of the BLAS way: a slab of weights is SLAB_N x SLAB_K floats of scratch. */
 enum { SLAB_N = 128, SLAB_K = 2048, SLAB_T = 512 };
@@ -54,7 +57,10 @@ static void dot_tile(const linear_job *job, const tile *at)
     const unsigned char *w = job->w + at->n0 * job->row_bytes;
     float *out = job->out + at->t0 * job->N + at->n0;
     const size_t T = at->t1 - at->t0, N = at->n1 - at->n0;
-    if (dtype_is_quantized(job->type)) {
+    if (job->panels && !dtype_is_ggml(job->type)) {
+        job->c->ops->panel_q[job->type - DTYPE_Q8](
+            out, job->N, job->panels + quant_panel_blocks(at->t0, job->K), T, w, N, job->K);
+    } else if (dtype_is_quantized(job->type)) {
         const unsigned char *x = job->packed + at->t0 * quant_x_bytes(job->K);
         dot_q_fn *dot = dtype_is_ggml(job->type) ? ggml_kernels_of(job->c->ops->ggml, job->type)->dot
                                                  : job->c->ops->dot_q[job->type - DTYPE_Q8];
@@ -166,30 +172,53 @@ static void run_jobs(compute *c, linear_job *jobs, size_t n_jobs)
     pool_run(c->pool, group_task, jobs, n_tasks);
 }
 
+/* Whether T rows are multiplied in panels. */
+static bool takes_panels(const compute *c, dtype type, size_t T)
+{
+    const bool own = dtype_is_quantized(type) && !dtype_is_ggml(type);
+    return own && T >= PANEL_FROM && c->ops->panel_q[type - DTYPE_Q8];
+}
+
+/* Where the panels of T packed rows lie. */
+static quant_panel *panels_behind(const void *packed, size_t T, size_t K)
+{
+    return (quant_panel *)(void *)((unsigned char *)(uintptr_t)packed + T * quant_x_bytes(K));
+}
+
 /* A product with T rows of x; packed as in linear_job. */
 static linear_job make_job(compute *c, float *out, const tensor *w, const float *x, const void *packed,
                            size_t T)
 {
-    const size_t N = w->dims[0];
+    const size_t N = w->dims[0], K = tensor_len(w) / N;
     return (linear_job){.c = c,
                         .out = out,
                         .x = x,
                         .packed = packed,
+                        .panels = takes_panels(c, w->type, T) ? panels_behind(packed, T, K) : NULL,
                         .w = w->data,
                         .type = w->type,
                         .T = T,
                         .N = N,
-                        .K = tensor_len(w) / N,
+                        .K = K,
                         .row_bytes = tensor_row_bytes(w),
                         .own = T <= NN_ROWS_EXACT || c->ops->dot_rows_best || dtype_is_quantized(w->type)};
 }
 
+/* Bytes of T packed rows, and of their panels. */
+static size_t packed_bytes(size_t T, size_t K, bool panels)
+{
+    return T * quant_x_bytes(K) + (panels ? quant_panel_blocks(T, K) * sizeof(quant_panel) : 0);
+}
+
 /* Rows of x in 8 bits go to the packed room. A few rows: not worth a fork. */
-static void quantize_rows(compute *c, void *packed, const float *x, size_t T, size_t K)
+static void quantize_rows(compute *c, void *packed, const float *x, size_t T, size_t K, bool panels)
 {
     for (size_t t = 0; t < T; t++) {
         quant_x row = quant_x_at(packed, K, t);
         c->ops->quantize_x(&row, x + t * K, K);
+    }
+    if (panels) {
+        quant_pack_panels(panels_behind(packed, T, K), packed, T, K);
     }
 }
 
@@ -210,6 +239,7 @@ void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const
 {
     linear_part used[NN_LINEAR_PARTS]; /* without empty ones */
     size_t n = 0, K = 0, rows = T;
+    bool panels = false;
     assert(n_parts <= NN_LINEAR_PARTS);
     for (size_t i = 0; i < n_parts; i++) {
         assert(parts[i].w->type != DTYPE_OTHER && parts[i].w->n_dims >= 2);
@@ -220,13 +250,15 @@ void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const
     for (size_t i = 0; i < n; i++) {
         if (dtype_is_quantized(used[i].w->type)) {
             K = tensor_len(used[i].w) / used[i].w->dims[0];
-            rows = min_size(T, sizeof(uint32_t) * PACKED_WORDS / quant_x_bytes(K));
+            rows = min_size(T, sizeof(uint32_t) * PACKED_WORDS / packed_bytes(QUANT_PANEL_ROWS, K, true) *
+                                   QUANT_PANEL_ROWS);
+            panels = panels || takes_panels(c, used[i].w->type, T);
             assert(rows >= min_size(T, NN_ROWS_EXACT));
         }
     }
     for (size_t row = 0; n > 0 && row < T; row += rows) {
         const size_t now = min_size(rows, T - row);
-        quantize_rows(c, c->packed, x + row * K, K ? now : 0, K);
+        quantize_rows(c, c->packed, x + row * K, K ? now : 0, K, panels);
         multiply_group(c, used, n, x, row, now);
     }
 }
@@ -250,16 +282,17 @@ void nn_linear_each(compute *c, const linear_item *items, size_t n)
             assert(item->T > 0 && item->T <= NN_ROWS_EXACT && item->w->dims[0] > 0);
             if (dtype_is_quantized(item->w->type)) {
                 const linear_job *before = n_jobs ? &jobs[n_jobs - 1] : NULL;
+                const bool panels = takes_panels(c, item->w->type, item->T);
                 const bool again = before && dtype_is_quantized(before->type) && before->x == item->x &&
-                                   before->T == item->T && before->K == K;
-                const size_t bytes = item->T * quant_x_bytes(K);
+                                   before->T == item->T && before->K == K && (!panels || before->panels);
+                const size_t bytes = packed_bytes(item->T, K, panels);
                 if (!again && used + bytes > room) {
                     break; /* one item fits always */
                 }
                 if (!again) {
                     at = used;
                     used += bytes;
-                    quantize_rows(c, packed + at, item->x, item->T, K);
+                    quantize_rows(c, packed + at, item->x, item->T, K, panels);
                 }
             }
             jobs[n_jobs++] = make_job(c, item->out, item->w, item->x, packed + at, item->T);

@@ -92,12 +92,9 @@ static void pack_q(const ops *o, tile_q_block *panel, float *rows, const float *
             quant_x row = quant_x_at(rows, K, i);
             o->quantize_x(&row, x + (t0 + i) * K, K);
             for (size_t b = 0; b < n_blocks; b++) {
-                int32_t half[2] = {0, 0};
-                for (size_t j = 0; j < QUANT_BLOCK / 4; j++) {
-                    half[j / (QUANT_BLOCK / 8)] += row.offset[b * (QUANT_BLOCK / 4) + j];
-                }
-                panel[b].offset[t0 + i] = half[0] + half[1];
-                panel[b].offset_first[t0 + i] = half[0];
+                const int32_t *four = row.offset + b * (QUANT_BLOCK / 4);
+                panel[b].offset[t0 + i] = row.block_offset[b];
+                panel[b].offset_first[t0 + i] = four[0] + four[1] + four[2] + four[3];
                 panel[b].scale[t0 + i] = row.scale[b];
                 panel[b].sum[t0 + i] = row.sum[b];
             }

@@ -85,3 +85,27 @@ void quant_weights(void *row, dtype type, const float *w, size_t K)
         }
     }
 }
+
+void quant_pack_panels(quant_panel *out, const void *x, size_t T, size_t K)
+{
+    enum { WORDS = QUANT_BLOCK / 4 };
+    const size_t n_blocks = quant_columns(K) / QUANT_BLOCK;
+    for (size_t t0 = 0; t0 < T; t0 += QUANT_PANEL_ROWS, out += n_blocks) {
+        const size_t n = T - t0 < QUANT_PANEL_ROWS ? T - t0 : QUANT_PANEL_ROWS;
+        if (n < QUANT_PANEL_ROWS) {
+            memset(out, 0, n_blocks * sizeof *out);
+        }
+        for (size_t t = 0; t < n; t++) {
+            const quant_x row = quant_x_at(x, K, t0 + t);
+            for (size_t b = 0; b < n_blocks; b++) {
+                for (size_t i = 0; i < WORDS; i += 2) { /* two words, lanes 2t and 2t + 1 */
+                    memcpy(&out[b].q[i / 2][2 * t], row.q + b * QUANT_BLOCK + 4 * i, 2 * sizeof(uint32_t));
+                }
+                out[b].offset[2 * t] = row.block_offset[b];
+                out[b].offset[2 * t + 1] = 0;
+                out[b].scale[t] = row.scale[b];
+                out[b].sum[t] = row.sum[b];
+            }
+        }
+    }
+}

@@ -3,6 +3,7 @@
  *     size_t bytes = quant_row_bytes(DTYPE_Q8, K);
  *     quant_weights(row, DTYPE_Q8, w, K);                 // one row of a matrix
  *     quant_x x = quant_x_at(memory, K, t);               // views of activation row t; ops.quantize_x fills them
+ *     quant_pack_panels(panels, memory, 8, K);            // rows 0 .. 7, side by side
  *
  * Blocks of 32 columns share a scale; a row is padded to whole groups of 64 columns, and the
  * padding counts as zeros.
@@ -37,8 +38,10 @@ void quant_weights(void *row, dtype type, const float *w, size_t K);
 typedef struct quant_x {
     int8_t *q;       /* [Kp] */
     int32_t *offset; /* [Kp/4]: -128 times the sum of four q, what the bytes of q8 add too much */
-    float *scale;    /* [Kp/32], padded with zeros to a multiple of 16 */
-    float *sum;      /* the same: scale times the sum of the block's q */
+    /* of blocks, [Kp/32], padded with zeros to a multiple of 16: */
+    int32_t *block_offset; /* the sum of its offsets */
+    float *scale;
+    float *sum; /* scale times the sum of the block's q */
 } quant_x;
 
 /* Blocks of a row of activations, with the padding of its scales. */
@@ -50,7 +53,7 @@ static inline size_t quant_x_blocks(size_t K)
 /* Bytes of a row of activations; a multiple of 64. */
 static inline size_t quant_x_bytes(size_t K)
 {
-    return 2 * quant_columns(K) + quant_x_blocks(K) * 2 * sizeof(float);
+    return 2 * quant_columns(K) + quant_x_blocks(K) * 3 * sizeof(float);
 }
 
 /* Here, because kernels ask for every few rows of weights. */
@@ -58,8 +61,30 @@ static inline quant_x quant_x_at(const void *memory, size_t K, size_t t)
 {
     const size_t Kp = quant_columns(K);
     unsigned char *row = (unsigned char *)(uintptr_t)memory + t * quant_x_bytes(K);
-    float *scale = (float *)(void *)(row + 2 * Kp);
-    return (quant_x){(int8_t *)row, (int32_t *)(void *)(row + Kp), scale, scale + quant_x_blocks(K)};
+    int32_t *blocks = (int32_t *)(void *)(row + 2 * Kp);
+    float *scale = (float *)(void *)(blocks + quant_x_blocks(K));
+    return (quant_x){(int8_t *)row, (int32_t *)(void *)(row + Kp), blocks, scale, scale + quant_x_blocks(K)};
 }
+
+/* Eight rows of activations side by side: what a load of eight weights is multiplied with. */
+enum { QUANT_PANEL_ROWS = 8 };
+
+/* One block of columns of such a panel. Row t has lanes 2t and 2t + 1; rows that are missing are
+ * zeros. */
+typedef struct quant_panel {
+    uint32_t q[4][2 * QUANT_PANEL_ROWS];  /* lane 2t + h of q[i]: columns 8i + 4h .. +3, the first in the
+                                          * lowest byte */
+    int32_t offset[2 * QUANT_PANEL_ROWS]; /* lane 2t: the block's offset; lane 2t + 1: 0 */
+    float scale[QUANT_PANEL_ROWS], sum[QUANT_PANEL_ROWS];
+} quant_panel;
+
+/* Blocks of the panels of T rows: each panel's, one after the other. */
+static inline size_t quant_panel_blocks(size_t T, size_t K)
+{
+    return (T + QUANT_PANEL_ROWS - 1) / QUANT_PANEL_ROWS * (quant_columns(K) / QUANT_BLOCK);
+}
+
+/* out [quant_panel_blocks(T, K)] of rows x (quant_x_at(x, K, t)). */
+void quant_pack_panels(quant_panel *out, const void *x, size_t T, size_t K);
 
 #endif

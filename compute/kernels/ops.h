@@ -31,12 +31,16 @@ typedef void dot_rows_fn(float *out, size_t out_stride, const float *x, size_t x
                          const void *w, size_t w_stride, size_t N, size_t K);
 
 /* out[t*out_stride + n] = x[t] . w[n] for T rows of activations (quant_x_at(x, K, t)) and N rows of
- * weights. Of each group of 64 columns lane l takes columns 4l .. 4l+3, as an integer; then lane +=
- * (float)integer * (w.scale * x.scale), fused, groups rising. For q4, lane b % 16 first takes
- * w.minimum * x.sum of block b, sixteen blocks ahead of their groups. Lanes are added as in
+ * weights. Lane b % 16 takes block b, blocks rising: for q4 first w.minimum * x.sum, fused; then
+ * (float)(the block's products, as an integer) * (w.scale * x.scale), fused. Lanes are added as in
  * dot_rows. */
 typedef void dot_q_fn(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,
                       size_t K);
+
+/* The same, bit for bit, of rows in panels (quant_pack_panels): a weight is read once for eight of
+ * them. */
+typedef void panel_q_fn(float *out, size_t out_stride, const quant_panel *x, size_t T, const void *w,
+                        size_t N, size_t K);
 
 /* Rows of x that lie side by side in a packed panel. */
 enum { TILE_ROWS = 64 };
@@ -89,6 +93,7 @@ typedef struct ops {
      * nearest even. */
     void (*quantize_x)(quant_x *out, const float *x, size_t K);
     dot_q_fn *dot_q[2];
+    panel_q_fn *panel_q[2]; /* NULL where dot_q is as fast for many rows */
 
     /* ---- tiles, for many rows ---- */
 

@@ -44,6 +44,7 @@ const ops *ops_avx512_vnni(void)
                               OPS_512_MEMBERS,
                               .kv = KV_OPS_VNNI,
                               .dot_q = {dot_q8_vnni, dot_q4_vnni},
+                              .panel_q = {panel_q8_vnni, panel_q4_vnni},
                               .tile_q = tile_q_vnni,
                               .peak_q = peak_q_vnni,
                               .ggml = ggml_kernels_avx512_vnni};
@@ -56,6 +57,7 @@ const ops *ops_avx512_bf16(void)
                               OPS_512_MEMBERS,
                               .kv = KV_OPS_VNNI,
                               .dot_q = {dot_q8_vnni, dot_q4_vnni},
+                              .panel_q = {panel_q8_vnni, panel_q4_vnni},
                               .tile_q = tile_q_vnni,
                               .peak_q = peak_q_vnni,
                               .ggml = ggml_kernels_avx512_vnni,

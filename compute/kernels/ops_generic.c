@@ -98,6 +98,7 @@ static void quantize_x_generic(quant_x *out, const float *x, size_t K)
                 out->offset[(k0 + i) / 4] = -128 * (four[0] + four[1] + four[2] + four[3]);
             }
         }
+        out->block_offset[b] = -128 * sum;
         out->scale[b] = most / 127.0f;
         out->sum[b] = out->scale[b] * (float)sum;
     }
@@ -113,25 +114,17 @@ static int32_t stored_number(dtype type, const unsigned char *row, size_t k)
     return (int32_t)(k % 64 < 32 ? both & 15u : both >> 4);
 }
 
-static float dot_q_element(dtype type, const quant_x *x, const unsigned char *w, size_t K)
+/* The lanes of one product: each block's products as an integer are handed in, blocks rising. */
+static void add_block(float lane[LANES], dtype type, const unsigned char *w, size_t K, size_t b, int32_t sum,
+                      float x_scale, float x_sum)
 {
     const size_t Kp = quant_columns(K), n_blocks = Kp / QUANT_BLOCK;
     const unsigned char *scales = w + (type == DTYPE_Q8 ? Kp : Kp / 2), *minima = scales + 2 * n_blocks;
-    float lane[LANES] = {0};
-    for (size_t b = 0; b < n_blocks; b += 2) {
-        for (size_t i = b; type == DTYPE_Q4 && b % 16 == 0 && i < n_blocks && i < b + 16; i++) {
-            lane[i % 16] = fmaf(bf16_at(minima + 2 * i), x->sum[i], lane[i % 16]);
-        }
-        for (size_t l = 0; l < LANES; l++) {
-            int32_t sum = 0;
-            for (size_t k = b * QUANT_BLOCK + 4 * l; k < b * QUANT_BLOCK + 4 * l + 4; k++) {
-                sum += stored_number(type, w, k) * x->q[k];
-            }
-            size_t block = b + l / 8;
-            lane[l] = fmaf((float)sum, bf16_at(scales + 2 * block) * x->scale[block], lane[l]);
-        }
+    float *at = &lane[b % LANES];
+    if (type == DTYPE_Q4) {
+        *at = fmaf(bf16_at(minima + 2 * b), x_sum, *at);
     }
-    return add_lanes(lane);
+    *at = fmaf((float)sum, bf16_at(scales + 2 * b) * x_scale, *at);
 }
 
 static void dot_q_generic(dtype type, float *out, size_t out_stride, const void *x, size_t T, const void *w,
@@ -141,22 +134,56 @@ static void dot_q_generic(dtype type, float *out, size_t out_stride, const void 
         const quant_x row = quant_x_at(x, K, t);
         for (size_t n = 0; n < N; n++) {
             const unsigned char *weights = (const unsigned char *)w + n * quant_row_bytes(type, K);
-            out[t * out_stride + n] = dot_q_element(type, &row, weights, K);
+            float lane[LANES] = {0};
+            for (size_t b = 0; b < quant_columns(K) / QUANT_BLOCK; b++) {
+                int32_t sum = 0;
+                for (size_t k = b * QUANT_BLOCK; k < (b + 1) * QUANT_BLOCK; k++) {
+                    sum += stored_number(type, weights, k) * row.q[k];
+                }
+                add_block(lane, type, weights, K, b, sum, row.scale[b], row.sum[b]);
+            }
+            out[t * out_stride + n] = add_lanes(lane);
         }
     }
 }
 
-static void dot_q8_generic(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,
-                           size_t K)
+static void panel_q_generic(dtype type, float *out, size_t out_stride, const quant_panel *x, size_t T,
+                            const void *w, size_t N, size_t K)
 {
-    dot_q_generic(DTYPE_Q8, out, out_stride, x, T, w, N, K);
+    const size_t n_blocks = quant_columns(K) / QUANT_BLOCK;
+    for (size_t t = 0; t < T; t++) {
+        const quant_panel *panel = x + t / QUANT_PANEL_ROWS * n_blocks;
+        const size_t row = t % QUANT_PANEL_ROWS;
+        for (size_t n = 0; n < N; n++) {
+            const unsigned char *weights = (const unsigned char *)w + n * quant_row_bytes(type, K);
+            float lane[LANES] = {0};
+            for (size_t b = 0; b < n_blocks; b++) {
+                int32_t sum = 0;
+                for (size_t k = 0; k < QUANT_BLOCK; k++) {
+                    const uint32_t four = panel[b].q[k / 8][2 * row + k / 4 % 2];
+                    sum += stored_number(type, weights, b * QUANT_BLOCK + k) * (int8_t)(four >> k % 4 * 8);
+                }
+                add_block(lane, type, weights, K, b, sum, panel[b].scale[row], panel[b].sum[row]);
+            }
+            out[t * out_stride + n] = add_lanes(lane);
+        }
+    }
 }
 
-static void dot_q4_generic(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,
-                           size_t K)
-{
-    dot_q_generic(DTYPE_Q4, out, out_stride, x, T, w, N, K);
-}
+/* Both of one type of weights. */
+#define PRODUCTS_Q_GENERIC(name, type)                                                                       \
+    static void dot_##name##_generic(float *out, size_t out_stride, const void *x, size_t T, const void *w,  \
+                                     size_t N, size_t K)                                                     \
+    {                                                                                                        \
+        dot_q_generic(type, out, out_stride, x, T, w, N, K);                                                 \
+    }                                                                                                        \
+    static void panel_##name##_generic(float *out, size_t out_stride, const quant_panel *x, size_t T,        \
+                                       const void *w, size_t N, size_t K)                                    \
+    {                                                                                                        \
+        panel_q_generic(type, out, out_stride, x, T, w, N, K);                                               \
+    }
+PRODUCTS_Q_GENERIC(q8, DTYPE_Q8)
+PRODUCTS_Q_GENERIC(q4, DTYPE_Q4)
 
 static void tile_f32_generic(float *sums, const float *x, const float *w, size_t w_stride, size_t T, size_t N,
                              size_t K)
@@ -466,6 +493,7 @@ const ops *ops_generic(void)
         .dot_rows = {dot_rows_f32_generic, dot_rows_bf16_generic, dot_rows_f16_generic},
         .quantize_x = quantize_x_generic,
         .dot_q = {dot_q8_generic, dot_q4_generic},
+        .panel_q = {panel_q8_generic, panel_q4_generic},
         .tile_f32 = tile_f32_generic,
         .pack_bf16 = pack_bf16_generic,
         .tile_bf16 = tile_bf16_generic,

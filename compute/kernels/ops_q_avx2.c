@@ -43,6 +43,7 @@ static ALWAYS_INLINE void quantize_block(quant_x *out, const float *x, size_t b)
     __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(fours), _mm256_extracti128_si256(fours, 1));
     sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
     sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
+    out->block_offset[b] = -128 * _mm_cvtsi128_si32(sum);
     out->scale[b] = largest / 127.0f;
     out->sum[b] = out->scale[b] * (float)_mm_cvtsi128_si32(sum);
 }
@@ -61,6 +62,7 @@ void quantize_x_avx2(quant_x *out, const float *x, size_t K)
         }
     }
     for (size_t b = n_blocks; b < (n_blocks + 15) / 16 * 16; b++) {
+        out->block_offset[b] = 0;
         out->scale[b] = out->sum[b] = 0;
     }
 }
@@ -73,53 +75,64 @@ static ALWAYS_INLINE __m256i load_32(const void *p)
 }
 
 /* Eight sums of four products: x signed, u at most 127. */
-static ALWAYS_INLINE __m256 sums_of_four(__m256i u, __m256i x)
+static ALWAYS_INLINE __m256i sums_of_four(__m256i u, __m256i x)
 {
-    __m256i pairs = _mm256_maddubs_epi16(u, x);
-    return _mm256_cvtepi32_ps(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(u, x), _mm256_set1_epi16(1));
 }
 
-static ALWAYS_INLINE __m256 sums_of_signed(__m256i bytes, __m256i x)
+/* Eight sums of four products of block b of a row. */
+static ALWAYS_INLINE __m256i block_sums(const bool q4, const unsigned char *w, const quant_x *x, size_t b)
 {
-    __m256i w = _mm256_xor_si256(bytes, _mm256_set1_epi8((char)0x80));
-    return sums_of_four(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
-}
-
-/* Lanes 0 .. 15 += minima of up to 16 blocks times the sums of x. */
-static ALWAYS_INLINE vec add_minima(vec sum, const unsigned char *minima, const float *x_sum, size_t n)
-{
-    float m[16] = {0};
-    for (size_t i = 0; i < n; i++) {
-        m[i] = bf16_at(minima + 2 * i);
+    const __m256i xv = load_32(x->q + b * QUANT_BLOCK);
+    if (q4) {
+        const __m256i both = load_32(w + b / 2 * QUANT_BLOCK);
+        return sums_of_four(_mm256_and_si256(b % 2 ? _mm256_srli_epi16(both, 4) : both, _mm256_set1_epi8(15)),
+                            xv);
     }
-    return v_fma(v_load(m), v_load(x_sum), sum);
+    const __m256i signed_w = _mm256_xor_si256(load_32(w + b * QUANT_BLOCK), _mm256_set1_epi8((char)0x80));
+    return sums_of_four(_mm256_abs_epi8(signed_w), _mm256_sign_epi8(xv, signed_w));
+}
+
+/* The whole sums of eight blocks, which have eight lanes each. */
+static ALWAYS_INLINE __m256i whole_sums(const __m256i p[8])
+{
+    __m256i half[2]; /* blocks 4i .. 4i+3: their lanes 0 .. 3, then 4 .. 7 */
+    for (size_t i = 0; i < 2; i++) {
+        half[i] = _mm256_hadd_epi32(_mm256_hadd_epi32(p[4 * i], p[4 * i + 1]),
+                                    _mm256_hadd_epi32(p[4 * i + 2], p[4 * i + 3]));
+    }
+    return _mm256_add_epi32(_mm256_permute2x128_si256(half[0], half[1], 0x20),
+                            _mm256_permute2x128_si256(half[0], half[1], 0x31));
+}
+
+/* Eight bf16, or the first n of them. */
+static ALWAYS_INLINE __m256 widen_eight(const unsigned char *p, size_t n)
+{
+    uint16_t bits[8] = {0};
+    memcpy(bits, p, n < 8 ? n * sizeof *bits : sizeof bits);
+    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)bits));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
 
 static ALWAYS_INLINE float dot_row(const bool q4, const quant_x *x, const unsigned char *w, size_t Kp)
 {
     const size_t n_blocks = Kp / QUANT_BLOCK;
     const unsigned char *scales = w + (q4 ? Kp / 2 : Kp), *minima = scales + 2 * n_blocks;
-    vec sum = v_set1(0.0f); /* lo: blocks of even number, hi: of odd */
-    for (size_t b = 0; b < n_blocks; b += 2) {
-        if (q4 && b % 16 == 0) {
-            sum = add_minima(sum, minima + 2 * b, x->sum + b, n_blocks - b < 16 ? n_blocks - b : 16);
+    __m256 sum[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()}; /* lanes 0 .. 7, and 8 .. 15 */
+    for (size_t b = 0; b < n_blocks; b += 8) {
+        const size_t n = n_blocks - b < 8 ? n_blocks - b : 8;
+        __m256 *to = &sum[b / 8 % 2];
+        __m256i p[8];
+        for (size_t i = 0; i < 8; i++) {
+            p[i] = i < n ? block_sums(q4, w, x, b + i) : _mm256_setzero_si256();
         }
-        __m256i x0 = load_32(x->q + b * QUANT_BLOCK), x1 = load_32(x->q + (b + 1) * QUANT_BLOCK);
-        __m256 p0, p1;
         if (q4) {
-            const __m256i low = _mm256_set1_epi8(15);
-            __m256i both = load_32(w + b / 2 * QUANT_BLOCK);
-            p0 = sums_of_four(_mm256_and_si256(both, low), x0);
-            p1 = sums_of_four(_mm256_and_si256(_mm256_srli_epi16(both, 4), low), x1);
-        } else {
-            p0 = sums_of_signed(load_32(w + b * QUANT_BLOCK), x0);
-            p1 = sums_of_signed(load_32(w + (b + 1) * QUANT_BLOCK), x1);
+            *to = _mm256_fmadd_ps(widen_eight(minima + 2 * b, n), _mm256_loadu_ps(x->sum + b), *to);
         }
-        float s0 = bf16_at(scales + 2 * b) * x->scale[b], s1 = bf16_at(scales + 2 * b + 2) * x->scale[b + 1];
-        sum.lo = _mm256_fmadd_ps(p0, _mm256_set1_ps(s0), sum.lo);
-        sum.hi = _mm256_fmadd_ps(p1, _mm256_set1_ps(s1), sum.hi);
+        const __m256 scale = _mm256_mul_ps(widen_eight(scales + 2 * b, n), _mm256_loadu_ps(x->scale + b));
+        *to = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole_sums(p)), scale, *to);
     }
-    return v_sum(sum);
+    return v_sum((vec){sum[0], sum[1]});
 }
 
 static ALWAYS_INLINE void dot_rows_q(const bool q4, float *out, size_t out_stride, const void *x, size_t T,

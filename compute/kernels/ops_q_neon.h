@@ -15,17 +15,32 @@ dot_q_fn dot_q8_dotprod, dot_q4_dotprod; /* need the extension */
 
 typedef int32x4_t sums_of_four_fn(int8x16_t a, int8x16_t b);
 
-/* Lanes 0 .. 15 += minima of up to 16 blocks times the sums of x. */
-static ALWAYS_INLINE void add_minima_neon(float32x4_t sum[4], const unsigned char *minima, const float *x_sum,
-                                          size_t n)
+/* Four bf16, or the first n of them. */
+static ALWAYS_INLINE float32x4_t widen_four(const unsigned char *p, size_t n)
 {
-    float m[16] = {0};
-    for (size_t i = 0; i < n; i++) {
-        m[i] = bf16_at(minima + 2 * i);
+    float wide[4] = {0};
+    for (size_t i = 0; i < n && i < 4; i++) {
+        wide[i] = bf16_at(p + 2 * i);
     }
-    for (size_t i = 0; i < 4; i++) {
-        sum[i] = vfmaq_f32(sum[i], vld1q_f32(m + 4 * i), vld1q_f32(x_sum + 4 * i));
+    return vld1q_f32(wide);
+}
+
+/* Block b of a row: four lanes whose sum is the block's. */
+static ALWAYS_INLINE int32x4_t block_sums_neon(const bool q4, const unsigned char *w, const quant_x *x,
+                                               size_t b, sums_of_four_fn *sums_of_four)
+{
+    int32x4_t half[2];
+    for (size_t i = 0; i < 2; i++) { /* 16 columns */
+        int8x16_t wv;
+        if (q4) {
+            const uint8x16_t both = vld1q_u8(w + b / 2 * QUANT_BLOCK + i * 16);
+            wv = vreinterpretq_s8_u8(b % 2 == 0 ? vandq_u8(both, vdupq_n_u8(15)) : vshrq_n_u8(both, 4));
+        } else {
+            wv = vreinterpretq_s8_u8(veorq_u8(vld1q_u8(w + b * QUANT_BLOCK + i * 16), vdupq_n_u8(0x80)));
+        }
+        half[i] = sums_of_four(wv, vld1q_s8(x->q + b * QUANT_BLOCK + i * 16));
     }
+    return vaddq_s32(half[0], half[1]);
 }
 
 static ALWAYS_INLINE float dot_row_neon(const bool q4, const quant_x *x, const unsigned char *w, size_t Kp,
@@ -34,23 +49,19 @@ static ALWAYS_INLINE float dot_row_neon(const bool q4, const quant_x *x, const u
     const size_t n_blocks = Kp / QUANT_BLOCK;
     const unsigned char *scales = w + (q4 ? Kp / 2 : Kp), *minima = scales + 2 * n_blocks;
     float32x4_t sum[4] = {vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0)};
-    for (size_t b = 0; b < n_blocks; b += 2) { /* a group of 64 columns */
-        if (q4 && b % 16 == 0) {
-            add_minima_neon(sum, minima + 2 * b, x->sum + b, n_blocks - b < 16 ? n_blocks - b : 16);
+    for (size_t b = 0; b < n_blocks; b += 4) {
+        const size_t n = n_blocks - b < 4 ? n_blocks - b : 4;
+        float32x4_t *to = &sum[b / 4 % 4];
+        int32x4_t p[4];
+        for (size_t i = 0; i < 4; i++) {
+            p[i] = i < n ? block_sums_neon(q4, w, x, b + i, sums_of_four) : vdupq_n_s32(0);
         }
-        for (size_t i = 0; i < 4; i++) { /* 16 columns: lanes 4i .. 4i+3 */
-            const size_t block = b + i / 2;
-            const float s = bf16_at(scales + 2 * block) * x->scale[block];
-            int8x16_t wv;
-            if (q4) {
-                const uint8x16_t both = vld1q_u8(w + b / 2 * QUANT_BLOCK + i % 2 * 16);
-                wv = vreinterpretq_s8_u8(i < 2 ? vandq_u8(both, vdupq_n_u8(15)) : vshrq_n_u8(both, 4));
-            } else {
-                wv = vreinterpretq_s8_u8(veorq_u8(vld1q_u8(w + b * QUANT_BLOCK + i * 16), vdupq_n_u8(0x80)));
-            }
-            const int32x4_t whole = sums_of_four(wv, vld1q_s8(x->q + b * QUANT_BLOCK + i * 16));
-            sum[i] = vfmaq_n_f32(sum[i], vcvtq_f32_s32(whole), s);
+        if (q4) {
+            *to = vfmaq_f32(*to, widen_four(minima + 2 * b, n), vld1q_f32(x->sum + b));
         }
+        const int32x4_t whole = vpaddq_s32(vpaddq_s32(p[0], p[1]), vpaddq_s32(p[2], p[3]));
+        const float32x4_t scale = vmulq_f32(widen_four(scales + 2 * b, n), vld1q_f32(x->scale + b));
+        *to = vfmaq_f32(*to, vcvtq_f32_s32(whole), scale);
     }
     const float32x4_t four = vaddq_f32(vaddq_f32(sum[0], sum[2]), vaddq_f32(sum[1], sum[3]));
     const float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));

@@ -8,22 +8,49 @@
 #include "compute/kernels/kernel.h"
 #include "compute/kernels/vec_avx512.h"
 
-/* Rows of weights and of activations taken together. */
-enum { ROWS_N = 4, ROWS_T = 4, SPAN_BLOCKS = 16 };
+/* Rows of weights and of activations taken together; blocks and groups whose scales fill a register. */
+enum { ROWS_N = 4, ROWS_T = 4, SPAN_BLOCKS = 16, SPAN_GROUPS = SPAN_BLOCKS / 2 };
 
-/* What a block of rows works on. */
+/* A product under way. */
 typedef struct q_job {
     float *out;
     size_t out_stride;
     const unsigned char *w;
-    size_t row_bytes, Kp;
-    const void *x;
+    size_t row_bytes, n_blocks;
+    size_t numbers; /* bytes of a row before its scales */
     size_t K;
-    size_t step; /* rows taken together are so many rows apart: 1, or slices of memory side by side */
 } q_job;
 
+static q_job make_job(dtype type, float *out, size_t out_stride, const void *w, size_t K)
+{
+    const size_t Kp = quant_columns(K);
+    return (q_job){.out = out,
+                   .out_stride = out_stride,
+                   .w = w,
+                   .row_bytes = quant_row_bytes(type, K),
+                   .n_blocks = Kp / QUANT_BLOCK,
+                   .numbers = type == DTYPE_Q4 ? Kp / 2 : Kp,
+                   .K = K};
+}
+
+/* TRAP: around the intrinsic, GCC 12 copies every accumulator twice, and then has no registers
+ * left. */
+static ALWAYS_INLINE __m512i add_products(__m512i acc, __m512i u, __m512i x)
+{
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(u), "v"(x));
+    return acc;
+}
+
+/* The scales (or minima) of a span's first n blocks. */
+static ALWAYS_INLINE __m512 load_scales(const unsigned char *scales, size_t n)
+{
+    return v_widen_bf16_n(scales, n);
+}
+
+/* ---- few rows: a register holds 64 columns of a row of weights ---- */
+
 /* The bytes of a group: q8 as stored; q4 with the low halves before the high ones, which stay 16
- * times too large (one instruction less): their scale has the 16th. */
+ * times too large (one instruction less): the scales of odd blocks have the 16th. */
 static ALWAYS_INLINE __m512i load_group(const bool q4, const unsigned char *w, size_t group)
 {
     if (!q4) {
@@ -34,154 +61,308 @@ static ALWAYS_INLINE __m512i load_group(const bool q4, const unsigned char *w, s
     return _mm512_and_si512(both, _mm512_set_epi64(high, high, high, high, low, low, low, low));
 }
 
-/* The scales of 16 blocks of activations as load_group wants them. */
-static ALWAYS_INLINE __m512 load_scales(const bool q4, const quant_x *x, size_t block)
+/* The sums of 16 blocks, each in its lane; lanes 0 .. 7 of p[g] are of block 2g, the others of
+ * 2g + 1. */
+static ALWAYS_INLINE __m512i whole_sums(const __m512i p[SPAN_GROUPS])
 {
-    const __m512 scale = _mm512_loadu_ps(x->scale + block);
-    return q4 ? _mm512_mask_mul_ps(scale, 0xaaaa, scale, _mm512_set1_ps(1.0f / 16)) : scale;
+    enum { EVEN = _MM_SHUFFLE(2, 0, 2, 0), ODD = _MM_SHUFFLE(3, 1, 3, 1) };
+    __m512i fours[2]; /* of four groups: lane i of each quarter is of group i */
+    for (size_t h = 0; h < 2; h++) {
+        const __m512i *g = p + 4 * h;
+        __m512i a = _mm512_add_epi32(_mm512_unpacklo_epi32(g[0], g[1]), _mm512_unpackhi_epi32(g[0], g[1]));
+        __m512i b = _mm512_add_epi32(_mm512_unpacklo_epi32(g[2], g[3]), _mm512_unpackhi_epi32(g[2], g[3]));
+        fours[h] = _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+    }
+    const __m512i all = _mm512_add_epi32(_mm512_shuffle_i32x4(fours[0], fours[1], EVEN),
+                                         _mm512_shuffle_i32x4(fours[0], fours[1], ODD));
+    const __m512i order = _mm512_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
+    return _mm512_permutexvar_epi32(order, all);
 }
 
-/* Adds what a group gives of one row of weights and nt rows of activations; place: whose scales of
- * a span the lanes take. */
-static ALWAYS_INLINE void add_group(const bool q4, __m512 sum[ROWS_T][ROWS_N], const unsigned char *row,
-                                    const quant_x x[ROWS_T], __m512 scale[ROWS_T][ROWS_N], __m512i place,
-                                    size_t group, size_t n, const size_t nt)
+/* Adds what n_groups groups from block b on of one row of weights give with nt rows of activations. */
+static ALWAYS_INLINE void add_span(const bool q4, __m512 sum[ROWS_T], const q_job *job,
+                                   const unsigned char *row, const quant_x x[ROWS_T], size_t b,
+                                   const size_t n_groups, const size_t nt)
 {
-    const __m512i bytes = load_group(q4, row, group);
+    const unsigned char *scales = row + job->numbers + 2 * b;
+    const __m512 scale = load_scales(scales, 2 * n_groups);
+    const __m512 minimum = q4 ? load_scales(scales + 2 * job->n_blocks, 2 * n_groups) : _mm512_setzero_ps();
+    __m512i w[SPAN_GROUPS];
+    for (size_t g = 0; g < SPAN_GROUPS; g++) {
+        w[g] = g < n_groups ? load_group(q4, row, b / 2 + g) : _mm512_setzero_si512();
+    }
     for (size_t t = 0; t < nt; t++) {
-        __m512i start = q4 ? _mm512_setzero_si512() : _mm512_loadu_si512(x[t].offset + group * 16);
-        __m512i products =
-            _mm512_dpbusd_epi32(start, bytes, _mm512_loadu_si512(x[t].q + group * QUANT_GROUP));
-        sum[t][n] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(products), _mm512_permutexvar_ps(place, scale[t][n]),
-                                    sum[t][n]);
+        __m512i p[SPAN_GROUPS];
+        for (size_t g = 0; g < SPAN_GROUPS; g++) {
+            p[g] = _mm512_setzero_si512();
+            if (g < n_groups) {
+                p[g] =
+                    add_products(p[g], w[g], _mm512_loadu_si512(x[t].q + b * QUANT_BLOCK + g * QUANT_GROUP));
+            }
+        }
+        __m512i whole = whole_sums(p);
+        __m512 x_scale = _mm512_loadu_ps(x[t].scale + b);
+        if (q4) {
+            sum[t] = _mm512_fmadd_ps(minimum, _mm512_loadu_ps(x[t].sum + b), sum[t]);
+            x_scale = _mm512_mask_mul_ps(x_scale, 0xaaaa, x_scale, _mm512_set1_ps(1.0f / 16));
+        } else {
+            whole = _mm512_add_epi32(whole, _mm512_loadu_si512(x[t].block_offset + b));
+        }
+        sum[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), _mm512_mul_ps(scale, x_scale), sum[t]);
     }
 }
 
-/* Prefetches weights: the next rows, or the next lines of parallel slices of memory. */
-static ALWAYS_INLINE void ask(const unsigned char *line, const bool side_by_side, size_t next_rows)
+/* Asks for the lines that lie behind those of a span. */
+static ALWAYS_INLINE void ask_span(const bool q4, const unsigned char *row, size_t b, size_t n_groups)
 {
-    if (side_by_side) {
-        prefetch_line(line);
-    } else {
-        __builtin_prefetch(line + next_rows, 0, 3);
+    const size_t group_bytes = q4 ? QUANT_BLOCK : QUANT_GROUP;
+    for (size_t at = 0; at < n_groups * group_bytes; at += CACHE_LINE) {
+        prefetch_line(row + b / 2 * group_bytes + at);
     }
 }
 
-/* nt x nn results from row t0 and row n0 on. Meanwhile the weights to come are asked for. */
-static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, size_t t0, size_t n0, const size_t nt,
-                                     const size_t nn, const bool side_by_side)
+/* Asks for what lies behind a row's scales. */
+static ALWAYS_INLINE void ask_scales(const q_job *job, const unsigned char *row)
 {
-    const size_t n_blocks = job->Kp / QUANT_BLOCK, numbers = q4 ? job->Kp / 2 : job->Kp;
-    const size_t group_bytes = q4 ? QUANT_BLOCK : QUANT_GROUP, line_groups = CACHE_LINE / group_bytes;
-    const size_t apart = job->step * job->row_bytes, next_rows = nn * job->row_bytes;
+    for (size_t at = job->numbers; at < job->row_bytes; at += CACHE_LINE) {
+        prefetch_line(row + at);
+    }
+}
+
+/* nt results from row t0 on of each of nn rows of weights, which are `step` rows apart: slices of
+ * memory side by side. Meanwhile the weights to come are asked for. */
+static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, const void *memory, size_t t0,
+                                     size_t n0, size_t step, const size_t nt, const size_t nn)
+{
     const unsigned char *w = job->w + n0 * job->row_bytes;
-    const __m512i first_place = _mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
+    const size_t apart = step * job->row_bytes;
     quant_x x[ROWS_T];
-    __m512 sum[ROWS_T][ROWS_N], scale[ROWS_T][ROWS_N];
+    __m512 sum[ROWS_N][ROWS_T];
     for (size_t t = 0; t < nt; t++) {
-        x[t] = quant_x_at(job->x, job->K, t0 + t);
+        x[t] = quant_x_at(memory, job->K, t0 + t);
         for (size_t n = 0; n < nn; n++) {
-            sum[t][n] = _mm512_setzero_ps();
+            sum[n][t] = _mm512_setzero_ps();
         }
     }
-    for (size_t b = 0; b < n_blocks; b += SPAN_BLOCKS) {
-        const size_t left = n_blocks - b < SPAN_BLOCKS ? n_blocks - b : SPAN_BLOCKS;
+    size_t b = 0;
+    for (; b + SPAN_BLOCKS <= job->n_blocks; b += SPAN_BLOCKS) {
         for (size_t n = 0; n < nn; n++) {
-            const unsigned char *scales = w + n * apart + numbers + 2 * b;
-            __m512 s = v_widen_bf16_n(scales, left);
-            for (size_t t = 0; t < nt; t++) {
-                scale[t][n] = _mm512_mul_ps(s, load_scales(q4, &x[t], b));
-                if (q4) {
-                    __m512 m = v_widen_bf16_n(scales + 2 * n_blocks, left);
-                    sum[t][n] = _mm512_fmadd_ps(m, _mm512_loadu_ps(x[t].sum + b), sum[t][n]);
-                }
-            }
-        }
-        const size_t end = (b + left) / 2;
-        __m512i place = first_place;
-        for (size_t line = b / 2; line < end; line += line_groups) {
-            for (size_t n = 0; n < nn; n++) {
-                ask(w + n * apart + line * group_bytes, side_by_side, next_rows);
-            }
-            for (size_t g = line; g < line + line_groups && g < end; g++) {
-                for (size_t n = 0; n < nn; n++) {
-                    add_group(q4, sum, w + n * apart, x, scale, place, g, n, nt);
-                }
-                place = _mm512_add_epi32(place, _mm512_set1_epi32(2));
-            }
+            ask_span(q4, w + n * apart, b, SPAN_GROUPS);
+            add_span(q4, sum[n], job, w + n * apart, x, b, SPAN_GROUPS, nt);
         }
     }
-    for (size_t n = 0; n < nn; n++) { /* what is ahead of scales and minima */
-        for (size_t at = numbers; at < job->row_bytes; at += CACHE_LINE) {
-            ask(w + n * apart + at, side_by_side, next_rows);
+    if (b < job->n_blocks) {
+        const size_t n_groups = (job->n_blocks - b) / 2;
+        for (size_t n = 0; n < nn; n++) {
+            ask_span(q4, w + n * apart, b, n_groups);
+            add_span(q4, sum[n], job, w + n * apart, x, b, n_groups, nt);
         }
     }
-    for (size_t t = 0; t < nt; t++) {
-        float *out = job->out + (t0 + t) * job->out_stride + n0;
-        for (size_t n = 0; n < nn; n++) {
-            out[n * job->step] = v_sum(sum[t][n]);
+    for (size_t n = 0; n < nn; n++) {
+        ask_scales(job, w + n * apart);
+        for (size_t t = 0; t < nt; t++) {
+            job->out[(t0 + t) * job->out_stride + n0 + n * step] = v_sum(sum[n][t]);
         }
     }
 }
 
-static ALWAYS_INLINE void dot_columns_q(const bool q4, const q_job *job, size_t T, size_t n, const size_t nn)
+static ALWAYS_INLINE void dot_columns_q(const bool q4, const q_job *job, const void *x, size_t t, size_t N,
+                                        const size_t nt)
+{
+    const size_t step = N / ROWS_N;
+    for (size_t n = 0; n < step; n++) {
+        dot_rows_q(q4, job, x, t, n, step, nt, ROWS_N);
+    }
+    for (size_t n = step * ROWS_N; n < N; n++) {
+        dot_rows_q(q4, job, x, t, n, 1, nt, 1);
+    }
+}
+
+static ALWAYS_INLINE void dot_all_q(const bool q4, const q_job *job, const void *x, size_t T, size_t N)
 {
     size_t t = 0;
     for (; t + ROWS_T <= T; t += ROWS_T) {
-        dot_rows_q(q4, job, t, n, ROWS_T, nn, false);
+        dot_columns_q(q4, job, x, t, N, ROWS_T);
     }
-    if (T - t >= 2) {
-        dot_rows_q(q4, job, t, n, 2, nn, false);
-        t += 2;
-    }
-    if (T - t == 1) {
-        dot_rows_q(q4, job, t, n, 1, nn, false);
-    }
-}
-
-/* The number of rows is a constant of each call. */
-static ALWAYS_INLINE void dot_slices_q(const bool q4, const q_job *job, size_t T, size_t n)
-{
-    if (T == 1) {
-        dot_rows_q(q4, job, 0, n, 1, ROWS_N, true);
-    } else if (T == 2) {
-        dot_rows_q(q4, job, 0, n, 2, ROWS_N, true);
-    } else if (T == 3) {
-        dot_rows_q(q4, job, 0, n, 3, ROWS_N, true);
-    } else {
-        dot_rows_q(q4, job, 0, n, 4, ROWS_N, true);
-    }
-}
-
-static ALWAYS_INLINE void dot_all_q(const bool q4, const q_job *job, size_t T, size_t N)
-{
-    size_t n = 0;
-    if (T > 0 && T <= ROWS_T) { /* slices as in ops_simd.h */
-        q_job wide = *job;
-        wide.step = N / ROWS_N;
-        for (; n < N / ROWS_N; n++) {
-            dot_slices_q(q4, &wide, T, n);
-        }
-        n = N / ROWS_N * ROWS_N;
-    }
-    for (; n + ROWS_N <= N; n += ROWS_N) {
-        dot_columns_q(q4, job, T, n, ROWS_N);
-    }
-    for (; n < N; n++) {
-        dot_columns_q(q4, job, T, n, 1);
+    if (T - t == 1) { /* the number of rows is a constant of each call */
+        dot_columns_q(q4, job, x, t, N, 1);
+    } else if (T - t == 2) {
+        dot_columns_q(q4, job, x, t, N, 2);
+    } else if (T - t == 3) {
+        dot_columns_q(q4, job, x, t, N, 3);
     }
 }
 
 void dot_q8_vnni(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
 {
-    const q_job job = {out, out_stride, w, quant_row_bytes(DTYPE_Q8, K), quant_columns(K), x, K, 1};
-    dot_all_q(false, &job, T, N);
+    const q_job job = make_job(DTYPE_Q8, out, out_stride, w, K);
+    dot_all_q(false, &job, x, T, N);
 }
 
 void dot_q4_vnni(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
 {
-    const q_job job = {out, out_stride, w, quant_row_bytes(DTYPE_Q4, K), quant_columns(K), x, K, 1};
-    dot_all_q(true, &job, T, N);
+    const q_job job = make_job(DTYPE_Q4, out, out_stride, w, K);
+    dot_all_q(true, &job, x, T, N);
+}
+
+/* ---- panels: eight weights of a row are broadcast against eight rows of activations ---- */
+
+/* Rows of weights taken together; what a register of results has: of two of them lanes 0 .. 7 of the
+ * first and 8 .. 15 of the second. */
+enum { PANEL_N = 4, PAIRS = PANEL_N / 2, LANES = 16 };
+
+typedef float panel_sums[PAIRS][LANES];
+
+static ALWAYS_INLINE __m512i eight_weights(const unsigned char *at)
+{
+    long long bits;
+    memcpy(&bits, at, sizeof bits);
+    return _mm512_set1_epi64(bits);
+}
+
+/* Adds block i of a span. acc[n]: lanes 2t and 2t + 1 of row t; scale, minimum: of row n. */
+static ALWAYS_INLINE void add_block(const bool q4, panel_sums sums, const quant_panel *x,
+                                    const __m512i acc[PANEL_N], const __m512 scale[PANEL_N],
+                                    const __m512 minimum[PANEL_N], size_t i)
+{
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+    const __m512i place = _mm512_add_epi32(
+        _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 16, 16, 16, 16, 16, 16, 16, 16), _mm512_set1_epi32((int)i));
+    __m512 x_scale = _mm512_broadcast_f32x8(_mm256_loadu_ps(x->scale));
+    if (q4 && i % 2) {
+        x_scale = _mm512_mul_ps(x_scale, _mm512_set1_ps(1.0f / 16));
+    }
+    for (size_t p = 0; p < PAIRS; p++) {
+        const __m512i a = acc[2 * p], b = acc[2 * p + 1];
+        const __m512i whole =
+            _mm512_add_epi32(_mm512_permutex2var_epi32(a, even, b), _mm512_permutex2var_epi32(a, odd, b));
+        const __m512 w_scale = _mm512_permutex2var_ps(scale[2 * p], place, scale[2 * p + 1]);
+        __m512 sum = _mm512_load_ps(sums[p]);
+        if (q4) {
+            const __m512 x_sum = _mm512_broadcast_f32x8(_mm256_loadu_ps(x->sum));
+            sum = _mm512_fmadd_ps(_mm512_permutex2var_ps(minimum[2 * p], place, minimum[2 * p + 1]), x_sum,
+                                  sum);
+        }
+        sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), _mm512_mul_ps(w_scale, x_scale), sum);
+        _mm512_store_ps(sums[p], sum);
+    }
+}
+
+/* Adds blocks i and i + 1 of a span, which are a group. */
+static ALWAYS_INLINE void add_group(const bool q4, panel_sums *sums, const quant_panel *x,
+                                    const unsigned char *const w[PANEL_N], const __m512 scale[PANEL_N],
+                                    const __m512 minimum[PANEL_N], size_t i)
+{
+    enum { STEPS = QUANT_BLOCK / 8 };
+    __m512i acc[2][PANEL_N];
+    for (size_t h = 0; h < 2; h++) {
+        for (size_t n = 0; n < PANEL_N; n++) {
+            acc[h][n] = q4 ? _mm512_setzero_si512() : _mm512_loadu_si512(x[h].offset);
+        }
+    }
+    for (size_t k = 0; k < STEPS; k++) {
+        const __m512i x0 = _mm512_loadu_si512(x[0].q[k]), x1 = _mm512_loadu_si512(x[1].q[k]);
+        for (size_t n = 0; n < PANEL_N; n++) {
+            __m512i w0 = eight_weights(w[n] + 8 * k), w1;
+            if (q4) {
+                const __m512i low = _mm512_set1_epi8(15);
+                w1 = _mm512_andnot_si512(low, w0); /* 16 times too large, as in load_group */
+                w0 = _mm512_and_si512(low, w0);
+            } else {
+                w1 = eight_weights(w[n] + QUANT_BLOCK + 8 * k);
+            }
+            acc[0][n] = add_products(acc[0][n], w0, x0);
+            acc[1][n] = add_products(acc[1][n], w1, x1);
+        }
+    }
+    add_block(q4, sums[i], x, acc[0], scale, minimum, i);
+    add_block(q4, sums[i + 1], x + 1, acc[1], scale, minimum, i + 1);
+}
+
+/* T results of one panel, T <= QUANT_PANEL_ROWS, with the rows n[0] .. of the weights. first: of
+ * several panels; it asks for the weights to come. */
+static ALWAYS_INLINE void panel_rows_q(const bool q4, const q_job *job, float *out, const quant_panel *x,
+                                       size_t T, const size_t n[PANEL_N], bool first)
+{
+    const size_t group_bytes = q4 ? QUANT_BLOCK : QUANT_GROUP;
+    const unsigned char *w[PANEL_N], *scales[PANEL_N];
+    _Alignas(CACHE_LINE) panel_sums sums[LANES];
+    for (size_t l = 0; l < LANES; l++) {
+        for (size_t p = 0; p < PAIRS; p++) {
+            _mm512_store_ps(sums[l][p], _mm512_setzero_ps());
+        }
+    }
+    for (size_t r = 0; r < PANEL_N; r++) {
+        w[r] = job->w + n[r] * job->row_bytes;
+        scales[r] = w[r] + job->numbers;
+    }
+    for (size_t b = 0; b < job->n_blocks; b += SPAN_BLOCKS) {
+        const size_t left = job->n_blocks - b < SPAN_BLOCKS ? job->n_blocks - b : SPAN_BLOCKS;
+        __m512 scale[PANEL_N], minimum[PANEL_N];
+        for (size_t r = 0; r < PANEL_N; r++) {
+            scale[r] = load_scales(scales[r] + 2 * b, left);
+            minimum[r] = q4 ? load_scales(scales[r] + 2 * (job->n_blocks + b), left) : scale[r];
+        }
+        for (size_t i = 0; i < left; i += 2) {
+            for (size_t r = 0; first && (!q4 || i % 4 == 0) && r < PANEL_N; r++) {
+                prefetch_line(w[r]);
+            }
+            add_group(q4, sums, x + b + i, w, scale, minimum, i);
+            for (size_t r = 0; r < PANEL_N; r++) {
+                w[r] += group_bytes;
+            }
+        }
+    }
+    for (size_t r = 0; first && r < PANEL_N; r++) {
+        ask_scales(job, scales[r] - job->numbers);
+    }
+    for (size_t half = LANES / 2; half > 0; half /= 2) {
+        for (size_t l = 0; l < half; l++) {
+            for (size_t p = 0; p < PAIRS; p++) {
+                _mm512_store_ps(sums[l][p],
+                                _mm512_add_ps(_mm512_load_ps(sums[l][p]), _mm512_load_ps(sums[l + half][p])));
+            }
+        }
+    }
+    for (size_t t = 0; t < T; t++) {
+        for (size_t r = 0; r < PANEL_N; r++) {
+            out[t * job->out_stride + n[r]] = sums[0][r / 2][r % 2 * QUANT_PANEL_ROWS + t];
+        }
+    }
+}
+
+/* Slices of memory side by side; of the rows behind them the last one is taken several times. */
+static ALWAYS_INLINE void panel_all_q(const bool q4, const q_job *job, const quant_panel *x, size_t T,
+                                      size_t N)
+{
+    const size_t step = N / PANEL_N, rest = step * PANEL_N;
+    for (size_t i = 0; i < step + (rest < N); i++) {
+        size_t n[PANEL_N];
+        for (size_t r = 0; r < PANEL_N; r++) {
+            const size_t behind = rest + r < N ? rest + r : N - 1;
+            n[r] = i < step ? i + r * step : behind;
+        }
+        for (size_t t = 0; t < T; t += QUANT_PANEL_ROWS) {
+            const size_t rows = T - t < QUANT_PANEL_ROWS ? T - t : QUANT_PANEL_ROWS;
+            panel_rows_q(q4, job, job->out + t * job->out_stride, x + quant_panel_blocks(t, job->K), rows, n,
+                         t == 0);
+        }
+    }
+}
+
+void panel_q8_vnni(float *out, size_t out_stride, const quant_panel *x, size_t T, const void *w, size_t N,
+                   size_t K)
+{
+    const q_job job = make_job(DTYPE_Q8, out, out_stride, w, K);
+    panel_all_q(false, &job, x, T, N);
+}
+
+void panel_q4_vnni(float *out, size_t out_stride, const quant_panel *x, size_t T, const void *w, size_t N,
+                   size_t K)
+{
+    const q_job job = make_job(DTYPE_Q4, out, out_stride, w, K);
+    panel_all_q(true, &job, x, T, N);
 }
 
 /* ---- tiles ---- */
@@ -199,14 +380,6 @@ static ALWAYS_INLINE __m512i four_weights(const uint8_t *at)
     int32_t bits;
     memcpy(&bits, at, sizeof bits);
     return _mm512_set1_epi32(bits);
-}
-
-/* TRAP: around the intrinsic, GCC 12 copies every accumulator twice, and then has no registers
- * left. */
-static ALWAYS_INLINE __m512i add_products(__m512i acc, __m512i u, __m512i x)
-{
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(u), "v"(x));
-    return acc;
 }
 
 /* What is added to the products of a part. */

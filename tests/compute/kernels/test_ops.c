@@ -285,6 +285,20 @@ static void quant_case(dtype type, size_t T, size_t N, size_t K)
     gen->dot_q[at](b, N + 1, q, T, rows, N, K);
     CHECK(memcmp(a, b, T * (N + 1) * sizeof *a) == 0);
     check_guard(&out_a);
+    quant_panel *panels = malloc(quant_panel_blocks(T, K) * sizeof *panels);
+    quant_pack_panels(panels, p, T, K);
+    for (size_t i = 0; i < 2; i++) {
+        panel_q_fn *of_panels = (i ? vec : gen)->panel_q[at];
+        if (of_panels) {
+            memset(b, 0, T * (N + 1) * sizeof *b);
+            of_panels(b, N + 1, panels, T, rows, N, K);
+            for (size_t t = 0; t < T; t++) {
+                CHECK(memcmp(a + t * (N + 1), b + t * (N + 1), N * sizeof *a) == 0);
+            }
+            check_guard(&out_b);
+        }
+    }
+    free(panels);
     for (size_t t = 0; t < T; t++) {
         widen_blocks(wide, type, rows, K);
         double sum = 0;
@@ -304,6 +318,8 @@ static void check_quant(void)
     }
     quant_case(DTYPE_Q8, 3, 5, 1088);
     quant_case(DTYPE_Q4, 5, 6, 1088);
+    quant_case(DTYPE_Q8, 19, 9, 576); /* panels: two full ones and a part */
+    quant_case(DTYPE_Q4, 19, 9, 576);
     /* Every number of a block is kept that can be: zeros, one outlier, numbers that are none. */
     float w[64] = {NAN, INFINITY, 1e-30f, -3, 0, 2}, wide[64];
     unsigned char row[80];
