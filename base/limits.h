@@ -162,7 +162,9 @@ enum {
     LIMIT_HISTORY_ATTACHMENTS = 256, /* of one message */
     LIMIT_HISTORY_TITLE_BYTES = 1024,
     LIMIT_HISTORY_OPTIONS_BYTES = 1 << 20,
-    LIMIT_HISTORY_WORDS = 8, /* of a search */
+    LIMIT_HISTORY_SHARES = 1000,             /* links of one key */
+    LIMIT_HISTORY_SHARE_S = 366 * 24 * 3600, /* the longest time that one is given; or it has no end */
+    LIMIT_HISTORY_WORDS = 8,                 /* of a search */
     LIMIT_HISTORY_WORD_BYTES = 256,
     LIMIT_HISTORY_PAGE = 500,      /* chats of one list */
     LIMIT_HISTORY_QUEUE = 64,      /* requests waiting; then 429 */

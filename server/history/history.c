@@ -122,6 +122,9 @@ static err_code run_parsed(history_store *st, history_reply *r, const history_jo
             write_change(r);
         }
         break;
+    case HISTORY_SHARE:
+        err = history_store_share(st, &r->body, job->scope, given, d);
+        break;
     default:
         err = history_store_import(st, job->scope, given, &n, d);
         r->is_changed = r->is_import = err == ERR_OK;
@@ -155,6 +158,14 @@ static err_code run_plain(history_store *st, history_reply *r, const history_job
         return history_store_add_file(st, job->scope, &job->file, d);
     case HISTORY_GET_FILE:
         return history_store_open_file(st, job->scope, job->id, &r->file, d);
+    case HISTORY_SHARES:
+        return history_store_shares(st, &r->body, job->scope, d);
+    case HISTORY_UNSHARE:
+        return history_store_unshare(st, &r->body, job->scope, job->id, d);
+    case HISTORY_SHARED:
+        return history_store_shared(st, &r->body, job->token, d);
+    case HISTORY_SHARED_FILE:
+        return history_store_shared_file(st, job->token, job->id, &r->file, d);
     default:
         return history_store_export(st, job->scope, &r->file, d);
     }
@@ -173,8 +184,8 @@ static void run_job(history *h, const history_job *job)
     r->status = 200;
     r->file.fd = -1;
     bytes_init(&r->body, SIZE_MAX / 2);
-    const bool parses =
-        job->verb == HISTORY_SEARCH || job->verb == HISTORY_PUT || job->verb == HISTORY_IMPORT;
+    const bool parses = job->verb == HISTORY_SEARCH || job->verb == HISTORY_PUT ||
+                        job->verb == HISTORY_IMPORT || job->verb == HISTORY_SHARE;
     const err_code err = (parses ? run_parsed : run_plain)(h->store, r, job, &d);
     if (err != ERR_OK) {
         write_error(r, err, &d);

@@ -27,7 +27,12 @@ typedef enum history_verb {
     HISTORY_ADD_FILE, /* file */
     HISTORY_GET_FILE,
     HISTORY_EXPORT,
-    HISTORY_IMPORT /* body: exported JSON */
+    HISTORY_IMPORT, /* body: exported JSON */
+    HISTORY_SHARE,  /* body: see history_store_share */
+    HISTORY_SHARES,
+    HISTORY_UNSHARE,    /* id: the token */
+    HISTORY_SHARED,     /* token */
+    HISTORY_SHARED_FILE /* token; id: the file's hash */
 } history_verb;
 
 enum { HISTORY_AFTER_MAX = 64, HISTORY_JOB_ID_MAX = 80 };
@@ -39,6 +44,7 @@ typedef struct history_job {
     uint64_t scope;
     char id[HISTORY_JOB_ID_MAX]; /* of a chat, or a file's hash */
     char after[HISTORY_AFTER_MAX];
+    char token[HASH_ID_CHARS + 1]; /* of a link */
     int limit;
     int64_t since;
     int64_t revision; /* HISTORY_DELETE: the one that the chat must have, or ANY_REVISION */

@@ -60,6 +60,12 @@ static const char *const MIGRATIONS[] = {
     " INSERT INTO text_search(rowid, text) VALUES(new.num, new.text); END;"
     "INSERT INTO title_search(rowid, title) SELECT num, title FROM chats;"
     "INSERT INTO text_search(rowid, text) SELECT num, text FROM messages WHERE settled;",
+
+    /* Links that show a chat up to the message `head`; expires NULL: never. */
+    "CREATE TABLE shares(token TEXT PRIMARY KEY, chat INTEGER NOT NULL REFERENCES chats(num) ON DELETE "
+    "CASCADE,"
+    " head TEXT NOT NULL, created INTEGER NOT NULL, expires INTEGER) WITHOUT ROWID;"
+    "CREATE INDEX shares_by_chat ON shares(chat);",
 };
 
 enum { SCHEMA_VERSION = ARRAY_LEN(MIGRATIONS) };

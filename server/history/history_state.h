@@ -6,6 +6,7 @@
  * history_files.c     attached files
  * history_reserve.c   room for deleting on a full disk
  * history_transfer.c  export and import
+ * history_share.c     links that show a chat to who has no key
  */
 #ifndef PARLEY_SERVER_HISTORY_HISTORY_STATE_H
 #define PARLEY_SERVER_HISTORY_HISTORY_STATE_H

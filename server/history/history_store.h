@@ -11,7 +11,7 @@
  * Input and output are JSON in the form of docs/api.md, "History". A chat belongs to a scope (a
  * hash of an API key, see access.h) and is seen by it alone. Names of errors: history_full,
  * history_damaged, history_storage_failed, chat_not_found, revision_conflict, file_not_found,
- * invalid_value, missing_field, too_many_chats, chat_too_large.
+ * invalid_value, missing_field, too_many_chats, chat_too_large, share_not_found, too_many_shares.
  */
 #ifndef PARLEY_SERVER_HISTORY_HISTORY_STORE_H
 #define PARLEY_SERVER_HISTORY_HISTORY_STORE_H
@@ -67,6 +67,23 @@ MUST_CHECK err_code history_store_add_file(history_store *st, uint64_t scope, co
 /* Opens a file for reading; the caller closes out->fd. */
 MUST_CHECK err_code history_store_open_file(history_store *st, uint64_t scope, const char *hash_hex_text,
                                             file_handle *out, err_detail *detail);
+
+/* Makes a link that shows a chat, without a key, up to a message: {"chat": id, "head": id or null (the
+ * chat's own), "expires_in": seconds or null (never)}. Appends {"object":"share","token",...}. */
+MUST_CHECK err_code history_store_share(history_store *st, bytes *out, uint64_t scope, const json *given,
+                                        err_detail *detail);
+/* Appends the links of a scope, the latest first. */
+MUST_CHECK err_code history_store_shares(history_store *st, bytes *out, uint64_t scope, err_detail *detail);
+/* Takes a link of this scope back. */
+MUST_CHECK err_code history_store_unshare(history_store *st, bytes *out, uint64_t scope, const char *token,
+                                          err_detail *detail);
+/* Appends what a link shows: title and messages of its branch as they are now, without thoughts, tool
+ * calls and settings. For any scope. ERR_NOT_FOUND (share_not_found). */
+MUST_CHECK err_code history_store_shared(history_store *st, bytes *out, const char *token,
+                                         err_detail *detail);
+/* Opens a file of that branch; the caller closes out->fd. */
+MUST_CHECK err_code history_store_shared_file(history_store *st, const char *token, const char *hash_hex_text,
+                                              file_handle *out, err_detail *detail);
 
 /* Writes all chats of a scope, with their files inside, to a nameless file; the caller closes
  * out->fd. */

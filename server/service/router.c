@@ -74,6 +74,10 @@ static const route ROUTES[] = {
     {ROUTE_HISTORY_FILE, NET_GET, "/v1/history/files/*", "history_files", false, false, false},
     {ROUTE_HISTORY_EXPORT, NET_GET, "/v1/history/export", "history_export", false, false, false},
     {ROUTE_HISTORY_IMPORT, NET_POST, "/v1/history/import", "history_import", false, true, false},
+    {ROUTE_SHARES, NET_GET | NET_POST, "/v1/history/shares", "history_shares", false, true, false},
+    {ROUTE_SHARE, NET_DELETE, "/v1/history/shares/*", "history_shares", false, false, false},
+    {ROUTE_SHARED, NET_GET, "/v1/shared/*", "shared", true, false, false},
+    {ROUTE_SHARED_FILE, NET_GET, "/v1/shared/*/files/*", "shared", true, false, false},
 };
 
 static const route SOCKET = {

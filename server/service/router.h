@@ -69,7 +69,11 @@ typedef enum route_id {
     ROUTE_HISTORY_KEEP,   /* POST /v1/history/files */
     ROUTE_HISTORY_FILE,   /* GET /v1/history/files/{sha256} */
     ROUTE_HISTORY_EXPORT, /* GET */
-    ROUTE_HISTORY_IMPORT  /* POST */
+    ROUTE_HISTORY_IMPORT, /* POST */
+    ROUTE_SHARES,         /* GET, POST /v1/history/shares */
+    ROUTE_SHARE,          /* DELETE /v1/history/shares/{token} */
+    ROUTE_SHARED,         /* GET /v1/shared/{token} */
+    ROUTE_SHARED_FILE     /* GET /v1/shared/{token}/files/{sha256} */
 } route_id;
 
 typedef struct route {

@@ -12,12 +12,34 @@ static history_verb verb_of(const conn *c)
         [ROUTE_HISTORY] = HISTORY_INFO,          [ROUTE_HISTORY_CHATS] = HISTORY_LIST,
         [ROUTE_HISTORY_SEARCH] = HISTORY_SEARCH, [ROUTE_HISTORY_KEEP] = HISTORY_ADD_FILE,
         [ROUTE_HISTORY_FILE] = HISTORY_GET_FILE, [ROUTE_HISTORY_EXPORT] = HISTORY_EXPORT,
-        [ROUTE_HISTORY_IMPORT] = HISTORY_IMPORT,
+        [ROUTE_HISTORY_IMPORT] = HISTORY_IMPORT, [ROUTE_SHARE] = HISTORY_UNSHARE,
+        [ROUTE_SHARED] = HISTORY_SHARED,         [ROUTE_SHARED_FILE] = HISTORY_SHARED_FILE,
     };
+    if (c->route->id == ROUTE_SHARES) {
+        return c->method == NET_POST ? HISTORY_SHARE : HISTORY_SHARES;
+    }
     if (c->route->id != ROUTE_HISTORY_CHAT) {
         return VERBS[c->route->id];
     }
     return c->method == NET_PUT ? HISTORY_PUT : c->method == NET_DELETE ? HISTORY_DELETE : HISTORY_GET;
+}
+
+/* The link of a request that needs no key. A text of another length names none. */
+static void read_token(const conn *c, history_job *job)
+{
+    static const char PREFIX[] = "/v1/shared/";
+    if (strncmp(c->path, PREFIX, sizeof PREFIX - 1) == 0) {
+        const char *token = c->path + sizeof PREFIX - 1;
+        const size_t n = strcspn(token, "/");
+        snprintf(job->token, sizeof job->token, "%.*s", n == HASH_ID_CHARS ? (int)n : 0, token);
+    }
+}
+
+/* Kept by nobody on the way; what a link shows is not for indexes of the web, either. */
+static const char *headers_of(const conn *c)
+{
+    return c->route->is_public ? "Cache-Control: no-store\r\nX-Robots-Tag: noindex, nofollow\r\n"
+                               : "Cache-Control: no-store\r\n";
 }
 
 static bool read_query(serve *s, conn *c, history_job *job)
@@ -90,6 +112,7 @@ void serve_on_history(serve *s, conn *c, bytes *body)
     job->conn = c->id;
     job->scope = c->scope;
     snprintf(job->id, sizeof job->id, "%.79s", c->param);
+    read_token(c, job);
     if (!read_query(s, c, job) || (job->verb == HISTORY_ADD_FILE && !find_upload(s, c, job, body))) {
         history_job_free(job);
         return;
@@ -128,8 +151,7 @@ static void send_file(serve *s, conn *c, history_reply *r)
 {
     static const char TYPE[] = "application/octet-stream";
     char headers[192];
-    snprintf(headers, sizeof headers,
-             "Cache-Control: no-store\r\nContent-Disposition: attachment; filename=\"%s\"\r\n",
+    snprintf(headers, sizeof headers, "%sContent-Disposition: attachment; filename=\"%s\"\r\n", headers_of(c),
              c->route->id == ROUTE_HISTORY_EXPORT ? "parley-chats.json" : "file");
     metrics_request(&s->metrics, c->route->name, 200);
     if (c->method == NET_HEAD) {
@@ -160,6 +182,6 @@ void serve_on_history_reply(serve *s, history_reply *r)
     if (r->file.fd >= 0) {
         send_file(s, c, r);
     } else {
-        serve_send_json(s, c, r->status, &r->body, "Cache-Control: no-store\r\n");
+        serve_send_json(s, c, r->status, &r->body, headers_of(c));
     }
 }

@@ -153,6 +153,48 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     }
 }
 
+for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+    for (const phone of [false, true]) {
+        test(`sources of a document, and menus of folders, by keys alone: ${colorScheme}, ${phone ? 'phone' : 'desktop'}`, async () => {
+            server.options.nContext = 3_000;
+            const { page, done } = await openChat(browser, server.url, { colorScheme, phone });
+            server.options.nContext = 32_768;
+            const pages = Array.from({ length: 60 }, (_, i) => [`Page ${i + 1} speaks of the weather in general terms.`, ...Array(12).fill('It may rain, or it may not, as it did in other years.'), i === 40 ? 'The dam at Kestrel Lake was opened in August.' : 'Nothing else was noted.']);
+            await page.locator('chat-composer input[multiple]').setInputFiles({ name: 'almanac.pdf', mimeType: 'application/pdf', buffer: textPdf(pages) });
+            await page.locator('.file-thumb', { hasText: 'almanac.pdf' }).waitFor();
+            await page.getByLabel('Your message').fill('When was the dam at Kestrel Lake opened?');
+            await page.getByLabel('Your message').press('Control+Enter');
+            await lastAnswer(page);
+            const source = page.getByRole('region', { name: 'Sources' }).getByRole('button', { name: /page 41$/ });
+            await source.waitFor();
+            await check(page, 'an answer with its sources');
+            await source.focus();
+            await page.keyboard.press('Enter');
+            await page.locator('media-viewer mark').waitFor();
+            await check(page, 'a source, opened at its place');
+            await page.keyboard.press('Escape');
+            await until(() => source.evaluate((one) => one === document.activeElement), 'the focus to come back to the source');
+            await page.evaluate(() => {
+                const { chat } = document.querySelector('parley-app');
+                return chat.setPlace(chat.list[0].id, { folder: 'Work' });
+            });
+            if (phone) {
+                await page.getByRole('button', { name: 'Show the list of chats' }).focus();
+                await page.keyboard.press('Enter');
+            }
+            await page.getByRole('button', { name: 'More about the folder Work' }).focus();
+            await page.keyboard.press('Enter');
+            await page.getByText('Take its chats out').waitFor();
+            await check(page, 'menu of a folder');
+            await page.getByText('Rename the folder').focus();
+            await page.keyboard.press('Enter');
+            await page.getByLabel('New name of the folder').waitFor();
+            await check(page, 'a folder being renamed');
+            await done();
+        });
+    }
+}
+
 for (const phone of [false, true]) {
     test(`from right to left, ${phone ? 'phone' : 'desktop'}`, async () => {
         const { page, done } = await openChat(browser, server.url, { locale: 'ar', phone });

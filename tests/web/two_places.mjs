@@ -335,10 +335,10 @@ async function startWire(url) {
     return { url: `http://127.0.0.1:${wire.address().port}/`, cut, stop: () => (cut(true), wire.close()) };
 }
 
-/** @param {boolean} history whether the server keeps the chats */
-export async function startServer(history) {
+/** @param {boolean} history whether the server keeps the chats @param {string[]} [more] arguments */
+export async function startServer(history, more = []) {
     const folder = mkdtempSync(join(tmpdir(), 'parley-places-'));
-    const child = spawn(program, ['--ui-dir', join(root, 'web'), ...(history ? ['--history', join(folder, 'chats')] : [])]);
+    const child = spawn(program, ['--ui-dir', join(root, 'web'), ...(history ? ['--history', join(folder, 'chats')] : []), ...more]);
     let out = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (out += data));
     await until(() => /port (\d+)/.test(out), 'the server to listen');

@@ -62,7 +62,8 @@ static void test_routes(void)
     size_t n;
     const route *table = router_table(&n);
     for (size_t i = 0; i < n; i++) {
-        CHECK(table[i].is_public == (table[i].id == ROUTE_HEALTH));
+        const route_id id = table[i].id;
+        CHECK(table[i].is_public == (id == ROUTE_HEALTH || id == ROUTE_SHARED || id == ROUTE_SHARED_FILE));
     }
     char allow[64];
     router_allow(allow, sizeof allow, NET_GET | NET_POST);

@@ -585,6 +585,7 @@ class ParleyApp extends LitElement {
         const chat = await this.chat.read(id);
         if (!chat) return;
         if (kind === 'markdown') return this.#exportMarkdown(chat);
+        if (kind === 'share') return (await this.#part(() => import('./share.js')))?.openShare(this, this.chat, chat);
         const transfer = await this.#part(() => import('../state/transfer.js'));
         if (transfer) download(`${fileName(chat)}.json`, new Blob([await transfer.toJson([chat])], { type: 'application/json' }));
     }

@@ -197,6 +197,7 @@ class ChatSidebar extends LitElement {
             ${item('download', 'Markdown', () => take('markdown'), t`Export ${entry.title} as Markdown`)}
             ${item('download', 'JSON', () => take('json'), t`Export ${entry.title} as JSON`)}
             ${item('file', t`Print`, () => take('print'))}
+            ${this.chat.history.remote ? item('leaves', t`Share a link`, () => take('share')) : nothing}
             <hr />
             ${item('trash', t`Delete`, () => this.chat.remove(entry.id))}`;
     }
