@@ -410,6 +410,7 @@ static void write_float(bytes *out, const char *name, float value)
 static void on_props(serve *s, conn *c)
 {
     const engine_info *info = s->info;
+    const size_t n_servers = s->opt->mcp ? s->opt->mcp->n : 0;
     api_error e;
     bytes body;
     if (!info && !serve_is_remote_only(s)) {
@@ -421,8 +422,8 @@ static void on_props(serve *s, conn *c)
     if (!info) { /* of models of other servers, /v1/models says what is known */
         bytes_json(&body,
                    "{\"model_alias\":%s,\"modalities\":{\"vision\":true,\"video\":false,\"audio\":false},"
-                   "\"thinking\":true,\"build_info\":%s,\"history\":%hhd}",
-                   s->model_name, "parley " PARLEY_VERSION, (bool)s->history);
+                   "\"thinking\":true,\"build_info\":%s,\"history\":%hhd,\"mcp_servers\":%zu}",
+                   s->model_name, "parley " PARLEY_VERSION, (bool)s->history, n_servers);
         serve_send_body(s, c, &body);
         return;
     }
@@ -441,7 +442,7 @@ static void on_props(serve *s, conn *c)
     if (info->has_video) {
         serve_write_video(&body, info);
     }
-    bytes_json(&body, ",\"history\":%hhd}", (bool)s->history);
+    bytes_json(&body, ",\"history\":%hhd,\"mcp_servers\":%zu}", (bool)s->history, n_servers);
     serve_send_body(s, c, &body);
 }
 

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test, { after, before } from 'node:test';
-import { AxeBuilder } from '@axe-core/playwright';
-import { SAMPLES, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
+import { SAMPLES, checkScreen as check, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
 import { textPdf } from './make_pdf.mjs';
 import { startMock } from './mock_server.mjs';
 
@@ -17,16 +16,6 @@ after(async () => {
     await browser.close();
     await server.close();
 });
-
-async function check(page, screen) {
-    // Frames of the audit would be blocked by the page's own policy; the page has none.
-    const { violations } = await new AxeBuilder({ page }).setLegacyMode(true).analyze();
-    const bad = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-    assert.deepEqual(
-        bad.map(({ id, nodes }) => `${screen}: ${id}: ${nodes.map((node) => node.target.join(' ') + ' ' + (node.any[0]?.message ?? '')).slice(0, 4).join(' | ')}`),
-        [],
-    );
-}
 
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     for (const phone of [false, true]) {

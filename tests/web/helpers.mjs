@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { AxeBuilder } from '@axe-core/playwright';
 import { chromium } from 'playwright-core';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -153,4 +154,15 @@ export async function keepLong(n = 2000) {
     }
     await (await History.open()).save(conversation);
     return conversation.id;
+}
+
+/** axe finds nothing serious. @param {import('playwright-core').Page} page @param {string} screen what it is, for the message */
+export async function checkScreen(page, screen) {
+    // Frames of the audit would be blocked by the page's own policy; the page has none.
+    const { violations } = await new AxeBuilder({ page }).setLegacyMode(true).analyze();
+    const bad = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+    assert.deepEqual(
+        bad.map(({ id, nodes }) => `${screen}: ${id}: ${nodes.map((node) => node.target.join(' ') + ' ' + (node.any[0]?.message ?? '')).slice(0, 4).join(' | ')}`),
+        [],
+    );
 }

@@ -21,9 +21,8 @@ import { newId } from '../util.js';
  *   {kind: 'started', responseId: string} | {kind: 'progress', phase: string, processed: number,
  *   total: number, unit?: string, etaMs?: number, cached?: number} | {kind: 'reasoning', delta:
  *   string} | {kind: 'text', delta: string} | {kind: 'reset', text: string, reasoning: string,
- *   tools: {id: string, callId?: string, name: string,
- *    arguments: string, output?: string}[]} |
- *   {kind: 'tool', id: string, callId?: string, name: string, arguments: string} | {kind:
+ *   tools: Partial<import('../state/store.js').ToolCall>[]} |
+ *   ({kind: 'tool', images?: string[]} & Partial<import('../state/store.js').ToolCall>) | {kind:
  *   'tool-arguments', id: string, delta: string} | {kind: 'tool-output', callId: string, output:
  *   string, failed: boolean} | {kind: 'stats', timings: object, context?: object} | {kind: 'lost'}
  *   | {kind: 'resumed'} | {kind: 'end', status: 'completed'|'incomplete'|'cancelled'|'failed',
@@ -613,11 +612,14 @@ function translate(event, run) {
             break;
         case 'response.output_item.added':
         case 'response.output_item.done':
-            if (event.item?.type === 'function_call') run.emit({ kind: 'tool', ...toolOf(event.item) });
+            if (isCall(event.item)) run.emit({ kind: 'tool', ...toolOf(event.item) });
             else if (event.item?.type === 'function_call_output') run.emit(outputOf(event.item));
             break;
         case 'response.function_call_arguments.delta':
             run.emit({ kind: 'tool-arguments', id: event.item_id, delta: event.delta ?? '' });
+            break;
+        case 'response.mcp_call.progress':
+            run.emit({ kind: 'tool', id: event.item_id, progress: event.progress, note: event.message });
             break;
         case 'response.stats':
             run.emit({ kind: 'stats', timings: event.timings ?? {}, context: event.context });
@@ -655,14 +657,17 @@ function endOf(response) {
     };
 }
 
-/** @param {any} item of type function_call */
+const isCall = (item) => /^(function_call|mcp_call|mcp_approval_request)$/.test(item?.type);
+
+/** @param {any} item a call of a tool, by the program that asked or by the server, or one that a person is asked about */
 function toolOf(item) {
-    return {
-        id: item.id ?? item.call_id ?? '',
-        callId: item.call_id,
-        name: item.name ?? '',
-        arguments: item.arguments ?? '',
-    };
+    const { id = item.call_id ?? '', name = '', arguments: given = '', server_label: server, status } = item;
+    const call = { id, callId: item.call_id, name, arguments: given };
+    if (!server) return call;
+    if (item.type !== 'mcp_call') return { ...call, server, approvalId: id };
+    const run = { ...call, server, approvalId: item.approval_request_id ?? undefined };
+    if (status === 'in_progress') return run;
+    return { ...run, output: item.output ?? item.error ?? '', failed: status === 'failed', ms: item.duration_ms, images: item.images };
 }
 
 /** @param {any} item of type function_call_output @returns {RunEvent} */
@@ -682,7 +687,7 @@ export function outputText(response) {
     let reasoning = '';
     const tools = [];
     for (const item of response?.output ?? []) {
-        if (item.type === 'function_call') tools.push({ ...toolOf(item), at: text.length });
+        if (isCall(item)) tools.push({ ...toolOf(item), at: text.length });
         else if (item.type === 'function_call_output') {
             const { callId, output, failed } = /** @type {any} */ (outputOf(item));
             const tool = tools.find((one) => one.callId === callId);

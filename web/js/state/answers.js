@@ -2,7 +2,7 @@
  * Answers on their way: a branch of a conversation is sent, and what comes back is written into its
  * message; after a reload they are picked up again. The verbs that people use are Chat's.
  */
-import { addMessage, noteTool, optionFields, pathTo, shownAnswers, toInput } from './store.js';
+import { addMessage, isAsked, noteTool, optionFields, pathTo, shownAnswers, toInput } from './store.js';
 import { newId, throttleFrames } from '../util.js';
 
 /**
@@ -82,8 +82,9 @@ export class Answers {
         this.chat.save(conversation);
         this.#stopAsking(answer.id);
         this.asking.set(answer.id, holdAsking(answer.id));
-        let input;
+        let input, tools;
         try {
+            tools = await this.#tools(conversation, answer);
             const plan = await this.#plan(path);
             if (plan) answer.sources = plan.sources;
             else delete answer.sources;
@@ -95,10 +96,20 @@ export class Answers {
         }
         if (answer.status !== 'streaming') return;
         // The whole branch goes along each time: the server need not keep the conversation.
-        const body = { ...optionFields(conversation.options), ...more, input, store: false, chat_template_kwargs: { enable_thinking: answer.thinking } };
+        const body = { ...optionFields(conversation.options), ...tools, ...more, input, store: false, chat_template_kwargs: { enable_thinking: answer.thinking } };
         if (answer.modelId) body.model = answer.modelId;
         if (this.chat.settings.get('staysHere')) body.local = true;
         this.#listen(conversation, answer, (sink) => this.chat.connection.generate(body, sink, answer.askId));
+    }
+
+    /** Goes on in place with an answer that was not finished. @param {Conversation} conversation
+     * @param {Message} message @param {object} [more] fields */
+    goOn(conversation, message, more) {
+        const { text, reasoning = '', tools } = message;
+        message.before = { text, reasoning, ...(tools ? { tools: structuredClone(tools) } : {}) };
+        message.status = 'streaming';
+        for (const name of ['responseId', 'askId', 'modelId', 'error', 'reason']) delete message[name];
+        this.ask(conversation, message, pathTo(conversation, message.id), more);
     }
 
     /** Whether an answer of the shown branch is on its way. @param {Conversation} conversation */
@@ -114,6 +125,12 @@ export class Answers {
             // Its images are still being packed: nothing was asked for yet.
             else if (message.status === 'streaming') this.#end(conversation, message, { status: 'cancelled' });
         }
+    }
+
+    /** The tools that an answer may call; what it has to do without is noted in it. */
+    async #tools({ options }, answer) {
+        delete answer.without;
+        return options?.tools && (await import('./tools.js')).toolFields(this.chat, options.tools, answer);
     }
 
     /** What of long documents goes along; only chats with documents need it. @param {Message[]} path */
@@ -186,7 +203,7 @@ export class Answers {
      */
     #listen(conversation, message, begin, replay = false) {
         const show = throttleFrames(() => this.chat.tell('message', message.id), SHOW_MS);
-        const before = message.before ?? { text: '', reasoning: '' };
+        const before = message.before ?? { text: '', reasoning: '', tools: [] };
         let thinkingSince = 0;
         let saveTimer = 0;
         const saveSoon = () => {
@@ -200,7 +217,19 @@ export class Answers {
             replay = false;
             message.text = before.text;
             message.reasoning = before.reasoning;
-            delete message.tools;
+            takeTools();
+        };
+        const takeTools = (tools = []) => {
+            message.tools = structuredClone(before.tools ?? []);
+            for (const one of tools) noteTool(message, { kind: 'tool', ...one, at: before.text.length + one.at });
+            if (!message.tools.length) delete message.tools;
+        };
+        const takeImages = async ({ id, images }) => {
+            const tools = images?.length && (await import('./tools.js').catch(() => null));
+            if (!tools) return;
+            tools.takeImages(message, id, images);
+            this.chat.tell('message', message.id);
+            this.chat.save(conversation);
         };
         const run = begin((event) => {
             switch (event.kind) {
@@ -239,13 +268,15 @@ export class Answers {
                     replay = false;
                     message.text = before.text + event.text;
                     message.reasoning = before.reasoning + event.reasoning;
-                    message.tools = event.tools;
+                    takeTools(event.tools);
+                    event.tools.forEach(takeImages);
                     break;
                 case 'tool':
                 case 'tool-arguments':
                 case 'tool-output':
                     restart();
                     noteTool(message, event);
+                    takeImages(event);
                     this.progress.delete(message.id);
                     saveSoon();
                     break;
@@ -299,6 +330,6 @@ export class Answers {
         // A stopped or failed answer leaves the queue to the user; of two that stand side by side the later one counts.
         const [next] = conversation.queue ?? [];
         const first = conversation.messages[message.beside ?? ''] ?? message;
-        if (next && /^(done|cut)$/.test(first.status) && !this.isBusy(conversation)) this.chat.askQueued(conversation, next);
+        if (next && !message.tools?.some(isAsked) && /^(done|cut)$/.test(first.status) && !this.isBusy(conversation)) this.chat.askQueued(conversation, next);
     }
 }

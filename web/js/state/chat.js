@@ -579,14 +579,7 @@ export class Chat extends EventTarget {
     continueAnswer(id) {
         const message = this.current.messages[id];
         if (!message || !canContinue(message)) return;
-        message.before = { text: message.text, reasoning: message.reasoning ?? '' };
-        message.status = 'streaming';
-        delete message.responseId;
-        delete message.askId;
-        delete message.modelId;
-        delete message.error;
-        delete message.reason;
-        this.answers.ask(this.current, message, pathTo(this.current, id), { continue_final_message: true });
+        this.answers.goOn(this.current, message, { continue_final_message: true });
     }
 
     /** One option of the shown chat; undefined: as the model likes it. @param {string} name

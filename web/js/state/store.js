@@ -3,20 +3,26 @@
  * shown. Pure data and pure functions; no DOM, no storage, so that tests run it under Node.
  *
  * @typedef {{id: string, kind: 'image'|'video'|'text', name: string, mime: string, width: number, height: number, bytes: number,
- *            seconds?: number, blob?: Blob, missing?: boolean, note?: string}} Attachment
+ *            seconds?: number, blob?: Blob, missing?: boolean, note?: string, tool?: string}} Attachment
  * @typedef {{code: string, message: string, status?: number}} MessageError
  * @typedef {'done'|'streaming'|'stopped'|'cut'|'failed'} MessageStatus
  *   cut: the token limit or the context ended it.
  * @typedef {{id: string, parent: string|null, role: 'user'|'assistant', text: string, reasoning?: string,
  *            reasoningMs?: number, attachments?: Attachment[], status: MessageStatus, reason?: string,
  *            error?: MessageError, timings?: any, context?: any, usage?: any, tools?: ToolCall[], model?: string,
- *            thinking?: boolean, responseId?: string, created: number, beside?: string, before?: {text: string, reasoning: string}, askId?: string,
- *            modelId?: string, erased?: boolean, sources?: import('./sources.js').Sources}} Message
- *   beside: the answer that this one is shown beside; before: what an answer held that is being continued; askId: by which the server knows the
+ *            thinking?: boolean, responseId?: string, created: number, beside?: string, before?: {text: string, reasoning: string, tools?: ToolCall[]}, askId?: string,
+ *            modelId?: string, erased?: boolean, sources?: import('./sources.js').Sources, without?: {server: string, why: string}[]}} Message
+ *   beside: the answer that this one is shown beside; before: what an answer held that is being continued; without: servers whose
+ *   tools it should have had; askId: by which the server knows the
  *   question again, if it asks modelId in the same words; erased: deleted, its place in the tree is
  *   kept for what stands behind it.
- * @typedef {{id: string, callId?: string, name: string, arguments: string, output?: string, failed?: boolean,
- *            at: number}} ToolCall   at: how much of the text came before it
+ * @typedef {{id: string, callId?: string, name: string, arguments: string, output?: string, failed?: boolean, at: number,
+ *            server?: string, approvalId?: string, allowed?: boolean, progress?: number, note?: string, ms?: number,
+ *            begun?: number}} ToolCall
+ *   at: how much of the text came before it; server: the server runs it, as a tool of this MCP server; approvalId: a person was
+ *   asked; allowed: and has said so; images of what came of it are attachments of the message with its id as `tool`
+ * @typedef {Record<string, {only?: string[], always?: string[]}>} ToolChoice   which tools a chat has, by MCP server. only: these
+ *   of it; always: these without asking
  * @typedef {{id: string, title: string, created: number, updated: number, head: string|null,
  *            messages: Record<string, Message>, options?: ChatOptions, queue?: Queued[], place?: Place,
  *            temporary?: boolean}} Conversation   temporary: never kept
@@ -24,7 +30,7 @@
  * @typedef {{id: string, text: string, attachments: Attachment[]}} Queued   a question that waits for a running answer
  * @typedef {{systemPrompt?: string, temperature?: number, topP?: number, topK?: number, minP?: number,
  *            repeatPenalty?: number, presencePenalty?: number, frequencyPenalty?: number, maxTokens?: number, seed?: number,
- *            stop?: string, schema?: string, model?: string, beside?: string}} ChatOptions
+ *            stop?: string, schema?: string, model?: string, beside?: string, tools?: ToolChoice}} ChatOptions
  *   what is missing is as the model likes it; stop: a sequence a line; schema: JSON; model: that answers here, whatever
  *   the server has loaded; beside: a second one that answers each question beside it
  */
@@ -66,6 +72,7 @@ export const OPTIONS = {
     schema: { field: 'text' },
     model: { field: 'model' },
     beside: { field: '' },
+    tools: { field: '' },
 };
 const STOPS_MAX = 16;
 const STOP_BYTES = 256;
@@ -113,12 +120,20 @@ export function readPlace(given) {
 export function readOptions(given) {
     const options = {};
     for (const [name, { min = 0, max = 0, step }] of Object.entries(OPTIONS)) {
-        const value = given?.[name];
-        if (step === undefined ? typeof value === 'string' && value.trim() && !textProblem(name, value) : Number.isFinite(value) && value >= min && value <= max && (step !== 1 || Number.isInteger(value))) {
+        const value = name === 'tools' ? readChoice(given?.tools) : given?.[name];
+        if (name === 'tools' ? value : step === undefined ? typeof value === 'string' && value.trim() && !textProblem(name, value) : Number.isFinite(value) && value >= min && value <= max && (step !== 1 || Number.isInteger(value))) {
             options[name] = value;
         }
     }
     return options;
+}
+
+/** What of `given` says which tools a chat has. @param {any} given @returns {ToolChoice|undefined} */
+function readChoice(given) {
+    if (!given || typeof given !== 'object') return undefined;
+    const names = (list) => (Array.isArray(list) ? list.filter((one) => typeof one === 'string') : undefined);
+    const choice = Object.entries(given).filter(([, one]) => one && typeof one === 'object');
+    return choice.length ? Object.fromEntries(choice.map(([server, { only, always }]) => [server, { only: names(only), always: names(always) }])) : undefined;
 }
 
 /**
@@ -270,6 +285,9 @@ export function canContinue(message) {
     return ended && !message.tools?.length && !!(message.text || message.reasoning);
 }
 
+/** Whether a person is still to say if a call may run. @param {ToolCall} tool */
+export const isAsked = ({ approvalId, allowed, output }) => !!approvalId && allowed === undefined && output === undefined;
+
 /** Writes what was heard of a tool call into its message. @param {Message} message
  * @param {any} event a RunEvent */
 export function noteTool(message, event) {
@@ -279,14 +297,13 @@ export function noteTool(message, event) {
         if (call) Object.assign(call, { output: event.output, failed: event.failed });
         return;
     }
-    const known = tools.find((one) => one.id === event.id);
-    if (event.kind === 'tool-arguments') {
+    const { kind, images, at = message.text.length, ...call } = event;
+    if (call.server && call.output === undefined) call.begun = Date.now();
+    const known = tools.find(({ id, approvalId }) => id === event.id || (approvalId && approvalId === event.approvalId));
+    if (kind === 'tool-arguments') {
         if (known) known.arguments += event.delta;
-    } else if (known) Object.assign(known, { callId: event.callId, name: event.name, arguments: event.arguments });
-    else {
-        const { id, callId, name } = event;
-        tools.push({ id, callId, name, arguments: event.arguments, at: message.text.length });
-    }
+    } else if (known) Object.assign(known, call);
+    else tools.push({ ...call, at });
 }
 
 /** @param {Message} message */
@@ -315,17 +332,30 @@ export async function toInput(path, toDataUri, plan = null) {
             if (message === path.at(-1) && message.reasoning) {
                 items.push({ type: 'reasoning', content: [{ type: 'reasoning_text', text: message.reasoning }] });
             }
+            let from = 0;
+            const say = (to = message.text.length) => {
+                const text = message.text.slice(from, to);
+                if (text) items.push({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] });
+                from = Math.max(from, to);
+            };
             for (const tool of message.tools ?? []) {
-                if (tool.output === undefined || !tool.callId) continue;
-                items.push({ type: 'function_call', call_id: tool.callId, name: tool.name, arguments: tool.arguments });
-                items.push({ type: 'function_call_output', call_id: tool.callId, output: tool.output });
+                const { id, callId, name, arguments: given, output, server: server_label, approvalId, allowed } = tool;
+                if (output === undefined ? !approvalId : !callId && !server_label) continue;
+                say(tool.at);
+                if (!server_label) {
+                    items.push({ type: 'function_call', call_id: callId, name, arguments: given });
+                    items.push({ type: 'function_call_output', call_id: callId, output });
+                } else if (output === undefined) {
+                    // Who asks something else has not allowed it.
+                    items.push({ type: 'mcp_approval_request', id: approvalId, server_label, name, arguments: given });
+                    items.push({ type: 'mcp_approval_response', approval_request_id: approvalId, approve: !!allowed && message === path.at(-1) });
+                } else {
+                    const seen = (message.attachments ?? []).filter((one) => one.tool === id && !one.missing);
+                    const images = await Promise.all(seen.map(toDataUri));
+                    items.push({ type: 'mcp_call', id, approval_request_id: approvalId, server_label, name, arguments: given, output, images });
+                }
             }
-            if (!message.text) continue;
-            items.push({
-                type: 'message',
-                role: 'assistant',
-                content: [{ type: 'output_text', text: message.text }],
-            });
+            say();
             continue;
         }
         const content = [];

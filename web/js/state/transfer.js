@@ -113,6 +113,10 @@ function readTool(given) {
         name: string(given?.name).slice(0, 200),
         arguments: string(given?.arguments),
         ...(typeof given?.output === 'string' ? { output: given.output, failed: given.failed === true } : {}),
+        ...(given?.server ? { server: string(given.server).slice(0, 100) } : {}),
+        ...(given?.approvalId ? { approvalId: string(given.approvalId) } : {}),
+        ...(typeof given?.allowed === 'boolean' ? { allowed: given.allowed } : {}),
+        ...(Number.isFinite(given?.ms) ? { ms: given.ms } : {}),
         at: number(given?.at),
     };
 }
@@ -127,6 +131,7 @@ function readAttachment(given) {
         width: number(given?.width),
         height: number(given?.height),
         bytes: number(given?.bytes),
+        ...(given?.tool ? { tool: string(given.tool) } : {}),
     };
     const match = /^data:([a-z]+\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/=]*)$/i.exec(string(given?.data));
     if (!match) return { ...attachment, missing: true };

@@ -73,6 +73,8 @@ class ParleyApp extends LitElement {
         this.httpModel = null;
         /** @type {any} the model's own sampling values, as /props says them */
         this.defaults = null;
+        /** Whether the server has tools that run there. */
+        this.tools = false;
         /** The model and the state of the server that the facts were asked for. */
         this.facts = '';
         /** The settings were opened for the key alone. */
@@ -157,6 +159,7 @@ class ParleyApp extends LitElement {
             thinking: capabilities?.thinking ?? true,
             thinkingKnown: capabilities?.thinking !== undefined,
             modalities: modalities?.map((name) => ({ text: t`text`, image: t`images`, video: t`videos` })[name] ?? name),
+            tools: this.tools,
             maxImages: session?.limits?.max_images ?? DEFAULT_MAX_IMAGES,
             context: (listed?.upstream ? undefined : session?.limits?.n_ctx) ?? listed?.meta?.n_ctx ?? listed?.meta?.n_ctx_train,
             parameters: listed?.meta?.n_params,
@@ -176,7 +179,9 @@ class ParleyApp extends LitElement {
             this.chat.httpModel = named(this.chat.loadedModel);
             this.requestUpdate();
             const props = await this.chat.connection.fetch('props');
-            this.defaults = props.ok ? ((await props.json()).default_generation_settings?.params ?? null) : null;
+            const said = props.ok ? await props.json() : {};
+            this.defaults = said.default_generation_settings?.params ?? null;
+            this.tools = said.mcp_servers > 0;
             this.requestUpdate();
         } catch {
             // The connection's own state says so already.
@@ -280,6 +285,7 @@ class ParleyApp extends LitElement {
                 onImport: (event) => this.#import(event),
                 onIntroduction: () => this.#introduce(),
                 onPrompts: () => this.#editPrompts(),
+                tools: model.tools,
                 onPresets: () => this.#part(() => import('./prompts.js')),
             })}
             ${modelDialog(model, this.chat.connection)} ${keysDialog()} ${imageDialog(this.viewing)}
@@ -425,6 +431,7 @@ class ParleyApp extends LitElement {
     /** @param {string} [part] */
     #openSettings(part = 'chat') {
         this.part = part;
+        if (this.tools) import('./tools-menu.js').catch(() => {});
         this.chat.askStored();
         openDialog('settings');
     }

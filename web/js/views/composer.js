@@ -4,6 +4,7 @@ import { LitElement, html, nothing } from '../../vendor/lit.js';
 import { listed, plural, t } from '../language.js';
 import { accepted, documentOf, filesOf, readFiles, readPdf, urlOf } from '../state/attachments.js';
 import { icon } from './icons.js';
+import { menuButton } from './menu.js';
 import { canDictate, formatBytes, formatCount, formatDuration, isTouchDevice } from '../util.js';
 
 /** @typedef {import('../state/store.js').Attachment} Attachment */
@@ -258,6 +259,12 @@ class ChatComposer extends LitElement {
                 ${canDictate()
                     ? html`<button type="button" class="quiet icon-only" aria-label=${t`Dictate`} title=${t`Dictate: the browser's own engine listens`} aria-pressed=${!!this.dictating}
                           @click=${this.#dictate}>${icon('mic')}</button>`
+                    : nothing}
+                ${this.model.tools
+                    ? menuButton({
+                          id: 'tools', label: t`Tools`, look: `quiet icon-only${this.chat.current.options?.tools ? ' on' : ''}`, face: icon('tool'), onOpen: () => import('./tools-menu.js').catch(() => {}),
+                          content: html`<tools-menu .chat=${this.chat} .composer=${this}></tools-menu>`,
+                      })
                     : nothing}
                 <span class="spacer"></span>
                 ${this.tokens ? html`<span class="tokens">${plural(this.tokens, '{0} token', '{0} tokens')}</span>` : nothing}

@@ -10,7 +10,6 @@ import { clock, seekVideo } from '../state/times.js';
 import { canRead, copyText, formatBytes, formatCount, formatDuration, formatRate } from '../util.js';
 import { besideOf, canContinue, pathTo } from '../state/store.js';
 import { sourcesView } from './sources-view.js';
-import { toolView } from './tool-view.js';
 import { errorWords, figures, progressWords } from '../words.js';
 
 /** @typedef {import('../state/store.js').Message} Message */
@@ -254,8 +253,9 @@ class ChatMessage extends LitElement {
     /** The words, with the tool calls between them where they came. */
     #parts(streaming) {
         const { text, tools = [] } = this.message;
+        if (tools.length) import('./tool-view.js').catch(() => {}); // fetched with the first call
         const cuts = [...new Set(tools.map((tool) => Math.min(tool.at, text.length)))].sort((a, b) => a - b);
-        const ends = cuts.at(-1) === text.length && text ? cuts : [...cuts, text.length];
+        const ends = cuts.at(-1) === text.length ? cuts : [...cuts, text.length];
         return ends.map((end, i) => {
             const words = text.slice(ends[i - 1] ?? 0, end);
             const open = streaming && i === ends.length - 1;
@@ -269,7 +269,7 @@ class ChatMessage extends LitElement {
                           )}
                       </div>`
                     : nothing}
-                ${tools.filter((tool) => Math.min(tool.at, text.length) === end && cuts.includes(end)).map((tool) => toolView(tool, streaming))}`;
+                ${tools.filter((tool) => Math.min(tool.at, text.length) === end && cuts.includes(end)).map((tool) => html`<tool-call .chat=${this.chat} .message=${this.message} .tool=${{ ...tool }} .busy=${this.busy}></tool-call>`)}`;
         });
     }
 
@@ -337,6 +337,7 @@ class ChatMessage extends LitElement {
         return html`${m.status === 'failed' ? this.#failure() : nothing}
             ${m.status === 'stopped' ? html`<p class="note">${t`You stopped this answer.`}</p>` : nothing}
             ${m.status === 'cut' ? html`<p class="note">${cutWords(m.reason)}</p>` : nothing}
+            ${m.without?.map(({ server, why }) => html`<p class="note">${t`Without the tools of ${server}: ${why}`}</p>`)}
             ${m.sources ? sourcesView(m.sources, (source) => this.#openSource(source)) : nothing}
             <div class="actions">
                 ${this.last && canContinue(m)

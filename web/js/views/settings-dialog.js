@@ -19,7 +19,7 @@ const NUMBERS = {
     frequencyPenalty: [t`Frequency penalty`, 'frequency_penalty'],
     seed: [t`Seed`, ''],
 };
-const TEXTS = { systemPrompt: t`System prompt`, stop: t`Stop sequences`, schema: t`JSON schema` };
+const TEXTS = { systemPrompt: t`System prompt`, stop: t`Stop sequences`, schema: t`JSON schema`, tools: t`Tools` };
 const MODELS = { model: t`Model`, beside: t`Beside` };
 const FIRST = ['temperature', 'maxTokens'];
 
@@ -44,8 +44,8 @@ export function ownOptions(options = {}) {
 
 /** System prompt and sampling. @param {any} options @param {any} defaults
  * @param {(name: string, value: any) => void} onChange
- * @param {{onPrompts: () => void, onPresets: () => void}} actions */
-function optionFields(options, defaults, onChange, { onPrompts, onPresets }) {
+ * @param {{chat: any, tools: boolean, onPrompts: () => void, onPresets: () => void}} actions */
+function optionFields(options, defaults, onChange, { chat, tools, onPrompts, onPresets }) {
     const setNumber = (name) => (event) => {
         const { min = 0, max = 0, step } = OPTIONS[name];
         const value = event.target.value.trim();
@@ -89,6 +89,7 @@ function optionFields(options, defaults, onChange, { onPrompts, onPresets }) {
             })}
         </div>
         <div class="fields">${FIRST.map(number)}</div>
+        ${tools ? html`<fieldset><legend>${TEXTS.tools}</legend><tool-choice .chat=${chat} .choice=${options.tools} .choose=${(value) => onChange('tools', value)}></tool-choice></fieldset>` : nothing}
         <details ?open=${[...rest, 'stop', 'schema'].some((name) => options[name] !== undefined)}>
             <summary>${t`More sampling`}</summary>
             <div class="fields">${rest.map(number)}</div>
@@ -100,7 +101,8 @@ function optionFields(options, defaults, onChange, { onPrompts, onPresets }) {
  * @param {import('../state/chat.js').Chat} chat @param {any} defaults the model's own values, or null
  * @param {string} part which of the three is shown @param {any} actions
  */
-export function settingsDialog(chat, defaults, part, { onPart, onMarkdown, ...actions }) {
+export function settingsDialog(chat, defaults, part, { onPart, onMarkdown, ...rest }) {
+    const actions = { chat, ...rest };
     const { settings } = chat;
     const options = chat.current.options ?? {};
     const ofNew = settings.get('newChat');
