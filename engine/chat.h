@@ -60,6 +60,7 @@ typedef struct chat_part {
     const uint8_t *hash; /* [HASH_BYTES] SHA-256 of the file if it is known, else NULL */
     const char *url;     /* as in chat_file */
     const char *param;   /* where it stood in the request, for errors: "messages[0].content[1]" */
+    bool is_found;       /* CHAT_IMAGE: a tool brought it, nobody sent it: a damaged one becomes words */
 } chat_part;
 
 typedef struct chat_tool_call {

@@ -119,6 +119,17 @@ static bool fits(const json *schema)
     return ok;
 }
 
+/* Whether it ends above what mcp_prune leaves, so that nothing was cut from it. */
+static bool is_shallow(const json *v, int levels)
+{
+    for (const json *one = json_child(v); one; one = json_next(one)) {
+        if (levels <= 0 || !is_shallow(one, levels - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static const json *empty_schema(mcp_offer *o)
 {
     static const char TEXT[] = "{\"type\":\"object\",\"properties\":{}}";
@@ -142,8 +153,8 @@ static bool read_tool(mcp_offer *o, mcp_tool *t, const json *v, const mcp_server
     if (json_typeof(schema) == JSON_NULL) {
         t->schema = empty_schema(o);
     }
-    if (!json_is(t->schema, JSON_OBJECT) || !fits(t->schema) ||
-        (config->kind == MCP_HTTP && !read_headers(o, t))) {
+    if (!json_is(t->schema, JSON_OBJECT) || !is_shallow(t->schema, LIMIT_JSON_DEPTH + 2) ||
+        !fits(t->schema) || (config->kind == MCP_HTTP && !read_headers(o, t))) {
         return false;
     }
     const char *title = json_str(json_get(v, "title"), json_str(json_get(notes, "title"), name));
@@ -252,6 +263,31 @@ void mcp_catalog_release(mcp_catalog *c)
             mcp_offer_release(c->servers[i].offer);
         }
         free(c);
+    }
+}
+
+void mcp_prune(bytes *out, const char *text, size_t len, size_t depth)
+{
+    size_t level = 0, from = 0;
+    bool is_text = false;
+    for (size_t i = 0; i < len; i++) {
+        const char c = text[i];
+        if (is_text) {
+            i += c == '\\';
+            is_text = c != '"';
+        } else if (c == '"') {
+            is_text = true;
+        } else if (c == '{' || c == '[') {
+            if (level++ == depth) {
+                bytes_append(out, text + from, i - from);
+                bytes_append_str(out, "null");
+            }
+        } else if ((c == '}' || c == ']') && level > 0 && --level == depth) {
+            from = i + 1;
+        }
+    }
+    if (level <= depth && from <= len) {
+        bytes_append(out, text + from, len - from);
     }
 }
 

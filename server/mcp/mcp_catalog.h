@@ -82,6 +82,10 @@ const mcp_server_view *mcp_catalog_find(const mcp_catalog *c, const char *label)
 /* {"data":[{"label","state",...,"tools":[..]}]}, for GET /v1/mcp. c may be NULL. */
 void mcp_catalog_write(bytes *out, const mcp_catalog *c);
 
+/* Appends JSON whose values below `depth` levels are null, so that one value that is too deep does not cost the rest. The
+ * text need not be well-formed. */
+void mcp_prune(bytes *out, const char *text, size_t len, size_t depth);
+
 /* Appends text without control characters and without marks that turn the direction of writing, at most
  * `most` bytes of it; has_lines: line breaks and tabs stay. */
 void mcp_clean_text(bytes *out, const char *text, size_t most, bool has_lines);

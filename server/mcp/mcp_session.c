@@ -396,11 +396,21 @@ void mcp_session_read(mcp_session *s, mcp_ask *ask, const char *text, size_t len
     if (s->is_failing || (ask && ask->is_answered)) {
         return;
     }
-    if (json_parse(&doc, text, len, LIMIT_JSON_DEPTH + 8, &d) != ERR_OK) {
+    const bool is_work = ask && ask->purpose == MCP_WORK;
+    err_code err = json_parse(&doc, text, len, LIMIT_JSON_DEPTH + 8, &d);
+    if (err != ERR_OK && !is_work) { /* one tool with a schema too deep does not cost the others */
+        bytes pruned = bytes_empty(LIMIT_MCP_MESSAGE_BYTES);
+        mcp_prune(&pruned, text, len, LIMIT_JSON_DEPTH + 7);
+        if (pruned.len > 0 && pruned.len < len) {
+            err = json_parse(&doc, bytes_str(&pruned), pruned.len, LIMIT_JSON_DEPTH + 8, NULL);
+        }
+        bytes_deinit(&pruned);
+    }
+    if (err != ERR_OK) {
         if (ask && ask->status >= 400) {
             return; /* a page, perhaps: the status says enough */
         }
-        if (ask && ask->purpose == MCP_WORK) {
+        if (is_work) {
             mcp_ask_fail(ask, "its reply is not JSON that is read here: %.200s", d.text);
             ask->is_answered = true;
         } else {

@@ -18,6 +18,12 @@ static void set_text(content_reader *c, chat_part *part, const char *text)
     part->text = request_strdup(&c->r->error, c->r->in->arena, text);
 }
 
+void content_leave_out(chat_part *part)
+{
+    static const char WORDS[] = "[an image is left out: it cannot be read]";
+    *part = (chat_part){.kind = CHAT_TEXT, .text = WORDS, .text_len = sizeof WORDS - 1};
+}
+
 /* The URL of a media part: a string, or an object with url (or data). */
 static const char *media_url(const json *part, const char *field)
 {
@@ -152,7 +158,10 @@ static void begin_media(content_reader *c, chat_part *part, chat_part_kind kind,
 static void set_media(content_reader *c, chat_part *part, chat_part_kind kind, const char *url,
                       const char *id, const char *path)
 {
+    first_error *e = &c->r->error;
+    const bool is_found = c->is_found && kind == CHAT_IMAGE && e->code == ERR_OK;
     begin_media(c, part, kind, path);
+    part->is_found = is_found;
     if (id) {
         open_upload(c->r, part, id, path);
         return;
@@ -162,6 +171,14 @@ static void set_media(content_reader *c, chat_part *part, chat_part_kind kind, c
     part->data = file.data;
     part->data_bytes = file.bytes;
     part->url = file.url;
+    if (is_found && e->code != ERR_OK && e->code != ERR_NOMEM) {
+        e->code = ERR_OK;
+        if (e->detail) {
+            *e->detail = (err_detail){0};
+        }
+        c->n_media--;
+        content_leave_out(part);
+    }
 }
 
 /* An image or a video in one file. The settings of a video stand in the part, or in the object that

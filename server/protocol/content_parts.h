@@ -21,6 +21,7 @@ typedef struct content_reader {
     int n_media;             /* so far, over all messages */
     chat_video video;        /* sampling of videos whose part does not set it */
     chat_pixels pixels;      /* likewise the size of images and videos */
+    bool is_found; /* what is read now came from a tool: an image that cannot be had becomes words */
 } content_reader;
 
 /* Fills parts, n_parts and is_string of `m`. `path` names the field in errors. A null content gives
@@ -30,6 +31,8 @@ void content_read(content_reader *c, chat_message *m, const json *content, const
 /* The same one by one: room for n parts in `m` (ERR_INVALID: too many), then each part. */
 void content_begin(content_reader *c, chat_message *m, size_t n, const char *path);
 void content_add_text(content_reader *c, chat_message *m, const char *text);
+/* Such an image, which turned out to be damaged, as words. */
+void content_leave_out(chat_part *part);
 /* An image given by a URL or, with url NULL, by the id of an uploaded file. */
 void content_add_image(content_reader *c, chat_message *m, const char *url, const char *id, const char *path);
 /* Appends the words of an uploaded text file to `out`; ERR_UNSUPPORTED for a file that is no UTF-8 text. */

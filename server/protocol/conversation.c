@@ -191,6 +191,20 @@ static size_t text_bytes(const chat_message *m, size_t n)
     return sum;
 }
 
+bool conversation_leave_out(chat_input *in, const char *param)
+{
+    for (size_t i = 0; i < in->n_messages; i++) {
+        for (size_t k = 0; k < in->messages[i].n_parts; k++) {
+            chat_part *part = &in->messages[i].parts[k];
+            if (part->is_found && part->param && strcmp(part->param, param) == 0) {
+                content_leave_out(part);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 bool conversation_drop_oldest(chat_input *in, double share)
 {
     chat_message *m = in->messages;

@@ -53,6 +53,8 @@ void conversation_result(conversation *c, chat_message *m, const char *id, const
  * (may be NULL), or r->in->continues, the last must be an assistant message without calls. */
 void conversation_close(conversation *c, const json *root);
 
+/* The image at `param` of an error becomes words if a tool has brought it; false: it did not. */
+bool conversation_leave_out(chat_input *in, const char *param);
 /* Leaves out the oldest messages of a chat that is too long, about that share of its text (0 to 1), at
  * least one turn: from behind the system's to the next of the user. False if none can go. */
 bool conversation_drop_oldest(chat_input *in, double share);

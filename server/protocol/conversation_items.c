@@ -131,7 +131,9 @@ static void read_run(conversation *c, const json *item, const char *path)
         json_add_string(doc, image, "type", "input_image");
         json_add_shared(doc, image, "image_url", v);
     }
+    c->content.is_found = true;
     add_run(c, item, api_request_keep_built(c->r, doc), path);
+    c->content.is_found = false;
 }
 
 static const json *find_item(const json *list, const char *type, const char *member, const char *value)
@@ -184,7 +186,9 @@ static void read_item(conversation *c, const json *item, const json *list, bool 
     } else if (strcmp(type, "function_call") == 0) {
         read_call(c, item, path);
     } else if (strcmp(type, "function_call_output") == 0) {
+        c->content.is_found = list == c->r->turns; /* of a tool that has run here */
         read_result(c, item, path);
+        c->content.is_found = false;
     } else if (strcmp(type, "mcp_call") == 0) {
         read_run(c, item, path);
     } else if (strcmp(type, "mcp_approval_response") == 0) {

@@ -590,6 +590,10 @@ static void run_job(prep_run *run)
     if (err == ERR_OK) {
         err = of->prepare(&request, &r, &prompt, job->order.engine, &hooks, &d);
     }
+    while (err != ERR_OK && r.in && conversation_leave_out(r.in, d.param)) {
+        d = (err_detail){0};
+        err = of->prepare(&request, &r, &prompt, job->order.engine, &hooks, &d);
+    }
     while (err == ERR_CONTEXT && r.drops_oldest && d.amount > 0 && /* a quarter is left for the answer */
            conversation_drop_oldest(r.in, 1.0 - 0.75 * (double)d.limit / (double)d.amount)) {
         d = (err_detail){0};

@@ -54,6 +54,8 @@ static const route ROUTES[] = {
     {ROUTE_CACHE_LOAD, NET_POST, "/v1/cache/*/load", "cache_load", false, false, false},
     {ROUTE_MCP, NET_GET, "/v1/mcp", "mcp", false, false, false},
     {ROUTE_MCP, NET_POST, "/v1/mcp/*/retry", "mcp_retry", false, false, false},
+    {ROUTE_MCP_RESOURCE, NET_POST, "/v1/mcp/*/resources/read", "mcp_resource", false, true, false},
+    {ROUTE_MCP_PROMPT, NET_POST, "/v1/mcp/*/prompts/get", "mcp_prompt", false, true, false},
     {ROUTE_PROPS, NET_GET, "/props", "props", false, false, false},
     {ROUTE_SLOTS, NET_GET, "/slots", "slots", false, false, false},
     {ROUTE_FILE_CREATE, NET_POST, "/v1/files", "files_create", false, false, true},

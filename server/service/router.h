@@ -50,6 +50,8 @@ typedef enum route_id {
     ROUTE_CACHE_SAVE,     /* POST /v1/cache/{name} */
     ROUTE_CACHE_LOAD,     /* POST /v1/cache/{name}/load */
     ROUTE_MCP,            /* GET /v1/mcp, POST /v1/mcp/{server_label}/retry */
+    ROUTE_MCP_RESOURCE,   /* POST /v1/mcp/{server_label}/resources/read */
+    ROUTE_MCP_PROMPT,     /* POST /v1/mcp/{server_label}/prompts/get */
     ROUTE_PROPS,
     ROUTE_SLOTS,
     ROUTE_EMBEDDINGS,  /* not supported, and said so */

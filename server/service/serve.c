@@ -198,7 +198,7 @@ static bool has_work(const serve *s)
 {
     for (size_t i = 0; i < s->conns.cap; i++) {
         const conn *c = id_table_at(&s->conns, i);
-        if (c && (c->is_socket || c->is_streaming || c->history_ticket)) {
+        if (c && (c->is_socket || c->is_streaming || c->history_ticket || c->mcp_ticket)) {
             return true;
         }
     }

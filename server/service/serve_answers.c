@@ -559,6 +559,10 @@ void serve_handle_message(serve *s, loop_message *m)
         return;
     }
     answer *a = id_table_get(&s->answers, m->id);
+    if (!a && m->type == LOOP_RESULT) {
+        serve_on_mcp_reply(s, m->id, m->result);
+        return;
+    }
     if (!a || a->state == ANSWER_FINISHED) { /* ended meanwhile; what the message holds is freed with it */
         if (m->type == LOOP_PREPARED && !m->request) {
             serve_stop_answer(s, m->id);

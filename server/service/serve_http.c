@@ -525,6 +525,10 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
     case ROUTE_CHAT_CONTROL:
         serve_on_control(s, c, body);
         break;
+    case ROUTE_MCP_RESOURCE:
+    case ROUTE_MCP_PROMPT:
+        serve_on_mcp_order(s, c, body);
+        break;
     case ROUTE_CONVERSATIONS:
     case ROUTE_CONVERSATION:
     case ROUTE_CONV_ITEMS:
@@ -665,7 +669,10 @@ static void leave_answer(serve *s, conn *c)
     serve_drop_previews(s, c->id);
     serve_drop_form(c);
     serve_end_download(c);
-    c->answer = c->history_ticket = 0;
+    if (c->mcp_ticket) {
+        mcp_cancel(s->mcp, c->mcp_ticket);
+    }
+    c->answer = c->history_ticket = c->mcp_ticket = 0;
     c->n_readers = 0;
     c->is_streaming = c->follows_log = c->is_cut = false;
 }

@@ -108,6 +108,8 @@ typedef struct conn {
     file_handle download; /* a file that is being sent; fd 0: none */
     uint64_t downloaded;
     uint64_t history_ticket; /* the job of the history it waits for; 0: none */
+    uint64_t
+        mcp_ticket; /* the resource or prompt of an MCP server it waits for, an owner of orders; 0: none */
     /* WebSocket */
     bool is_socket, is_extended;
     bytes frames; /* direct messages: u32 length, text, ... */
@@ -451,6 +453,10 @@ void serve_stop_rounds(serve *s, answer *a);
 void serve_on_mcp_result(void *ctx, mcp_result *result);
 /* GET /v1/mcp, POST /v1/mcp/{server_label}/retry */
 void serve_on_mcp(serve *s, conn *c);
+/* POST /v1/mcp/{server_label}/resources/read, .../prompts/get; the answer comes from the server. */
+void serve_on_mcp_order(serve *s, conn *c, const bytes *body);
+/* What it says; ticket: the owner of the order. */
+void serve_on_mcp_reply(serve *s, uint64_t ticket, const mcp_result *result);
 
 /* serve_idempotency.c */
 /* For a valid request: if it was sent before, attaches the client to the earlier answer and frees

@@ -459,3 +459,71 @@ void serve_on_mcp(serve *s, conn *c)
     }
     serve_send_body(s, c, &body);
 }
+
+void serve_on_mcp_order(serve *s, conn *c, const bytes *body)
+{
+    err_detail d = {0};
+    json_doc *doc = NULL;
+    const bool is_resource = c->route->id == ROUTE_MCP_RESOURCE;
+    const char *member = is_resource ? "uri" : "name";
+    const bool is_json = json_parse(&doc, bytes_str(body), body->len, LIMIT_JSON_DEPTH, &d) == ERR_OK;
+    const json *root = is_json ? json_root(doc) : NULL;
+    const char *name = json_str(json_get(root, member), NULL);
+    const json *given = json_get(root, "arguments");
+    bytes arguments = bytes_empty(LIMIT_MCP_MESSAGE_BYTES);
+    mcp_catalog *servers = mcp_take_catalog(s->mcp);
+    const mcp_server_view *v = mcp_catalog_find(servers, c->param);
+    if (json_is(given, JSON_OBJECT)) {
+        json_write(&arguments, given);
+    }
+    if (!is_json) {
+        serve_send_fault(s, c, 400, "invalid_json", NULL, d.text);
+    } else if (!name || !name[0] || (json_typeof(given) != JSON_NULL && !json_is(given, JSON_OBJECT))) {
+        serve_send_fault(s, c, 400, "invalid_type", name && name[0] ? "arguments" : member,
+                         is_resource ? "uri must be the address of a resource of this server"
+                                     : "name must be that of a prompt of this server, arguments an object");
+    } else if (!v) {
+        serve_send_fault(s, c, 404, "unknown_server", "server_label",
+                         "there is no MCP server of this name in the configuration (--mcp-config, --tools)");
+    } else if (v->state != MCP_READY) {
+        serve_send_fault(s, c, 502, "mcp_server_unavailable", "server_label",
+                         v->why[0] ? v->why : "it is still being connected; try again");
+    } else {
+        const mcp_order order = {.owner = ++s->next_answer,
+                                 .what = is_resource ? MCP_READ_RESOURCE : MCP_GET_PROMPT,
+                                 .server = c->param,
+                                 .name = name,
+                                 .arguments = arguments.len ? bytes_str(&arguments) : NULL};
+        c->mcp_ticket = order.owner;
+        if (mcp_call(s->mcp, &order, &d) != ERR_OK) {
+            c->mcp_ticket = 0;
+            serve_send_fault(s, c, 429, "queue_full", NULL, d.text);
+        }
+    }
+    mcp_catalog_release(servers);
+    bytes_deinit(&arguments);
+    json_free(doc);
+}
+
+void serve_on_mcp_reply(serve *s, uint64_t ticket, const mcp_result *result)
+{
+    conn *c = NULL;
+    for (size_t i = 0; i < s->conns.cap && !c; i++) {
+        conn *one = id_table_at(&s->conns, i);
+        c = one && one->mcp_ticket == ticket ? one : NULL;
+    }
+    if (!c || result->progress >= 0.0) {
+        return; /* who asked is gone; or it is not the end */
+    }
+    c->mcp_ticket = 0;
+    if (result->has_failed) {
+        serve_send_fault(s, c, 502, "mcp_error", NULL, bytes_str(&result->text));
+        return;
+    }
+    bytes body = bytes_empty(SIZE_MAX / 2);
+    bytes_json(&body, "{\"object\":%s,\"server_label\":%s,\"result\":",
+               c->route->id == ROUTE_MCP_RESOURCE ? "mcp.resource" : "mcp.prompt", c->param);
+    bytes_append(&body, result->whole.data, result->whole.len);
+    bytes_append_char(&body, '}');
+    serve_send_body(s, c, &body);
+}

@@ -223,8 +223,9 @@ test('an image of a result is shown, kept, goes along, and goes out with the cha
     await done();
 });
 
+// PARLEY_SHOTS=FOLDER keeps screenshots, then of all four looks.
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
-    for (const phone of [false, true]) {
+    for (const phone of process.env.PARLEY_SHOTS ? [false, true] : [colorScheme === 'dark']) {
         test(`axe finds nothing serious in calls, the menu and the settings: ${colorScheme}, ${phone ? 'phone' : 'desktop'}`, { skip }, async () => {
             const { page, done } = await openChat(browser, url, { colorScheme, phone });
             const shot = (name) => process.env.PARLEY_SHOTS && page.screenshot({ path: join(process.env.PARLEY_SHOTS, `tools-${name}-${colorScheme}-${phone ? 'phone' : 'desktop'}.png`) });

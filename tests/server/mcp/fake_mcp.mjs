@@ -71,7 +71,7 @@ if (process.argv[2] === 'stubborn') {
                 return reply.writeHead(307, { Location: kind === 'redirect' ? `http://127.0.0.1:${server.address().port}/good` : 'http://169.254.169.254/latest/meta-data/' }).end();
             }
             if (kind === 'deep') {
-                return reply.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(modern(message, [{ name: 'go', inputSchema: 'HERE' }], () => text(''))).replace('"HERE"', deep(10000)));
+                return reply.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(modern(message, [{ name: 'deep', inputSchema: 'HERE' }, { name: 'go', inputSchema: schema() }], () => text('gone'))).replace('"HERE"', deep(10000)));
             }
             if (kind === 'names') {
                 return json(modern(message, [
@@ -79,6 +79,10 @@ if (process.argv[2] === 'stubborn') {
                     { name: 'go\n\u001b]0;x', inputSchema: schema() }, { name: 'go', inputSchema: schema() }, { name: 'x'.repeat(500), inputSchema: schema() },
                     { name: 'large', inputSchema: { type: 'object', description: 'y'.repeat(100000) } }, { name: 7 }, 'none'].concat(
                     Array.from({ length: 400 }, (_, i) => ({ name: `tool${i}`, inputSchema: schema() }))), () => text('named')));
+            }
+            if (kind === 'broken') { /* an image of which the end is missing */
+                const data = Buffer.from('89504e470d0a1a0a0000000d4948445200000010000000100802000000909168360000ff', 'hex').toString('base64');
+                return json(modern(message, tools, () => ({ content: [{ type: 'image', mimeType: 'image/png', data }] })));
             }
             if (is_call && kind === 'big') { /* 1 GB, if anybody reads it */
                 reply.writeHead(200, { 'Content-Type': 'application/json' });

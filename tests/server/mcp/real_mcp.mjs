@@ -40,7 +40,7 @@ const config = {
         unset: { command: 'true', env: { KEY: '${MCP_TEST_NOT_SET}' } },
         absent: { command: '/no/such/program' },
         nobody: { url: 'http://127.0.0.1:1/mcp' },
-        ...Object.fromEntries(['good', 'redirect', 'metadata', 'deep', 'names', 'big', 'endless', 'drip', 'long'].map((kind) => [kind, web(kind)])),
+        ...Object.fromEntries(['good', 'redirect', 'metadata', 'deep', 'names', 'big', 'endless', 'drip', 'long', 'broken'].map((kind) => [kind, web(kind)])),
         off: { command: 'true', disabled: true },
     },
 };
@@ -90,9 +90,15 @@ test('a bad entry is said, the rest works', async () => {
     assert.equal((await post(server, '/v1/mcp/other/retry', {})).status, 404);
 });
 
-test('what published servers offer and say is what the SDK\'s own client gets', async () => {
+/** The SDK's own client of the same server. */
+async function client_of_everything() {
     const client = new Client({ name: 'test', version: '1' });
     await client.connect(new StdioClientTransport({ ...config.mcpServers.everything, env: { ...process.env } }));
+    return client;
+}
+
+test('what published servers offer and say is what the SDK\'s own client gets', async () => {
+    const client = await client_of_everything();
     const { tools } = await client.listTools(), listed = (await servers()).everything;
     assert.deepEqual(listed.tools.map((one) => one.name).sort(), tools.filter((one) => !one.execution?.taskSupport || one.execution.taskSupport !== 'required').map((one) => one.name).sort());
     for (const one of listed.tools) {
@@ -133,7 +139,8 @@ test('hostile servers: bounded, and the chat goes on', async () => {
     const all = await servers();
     assert.match(all.redirect.error, /leads to .* not followed/);
     assert.match(all.metadata.error, /169\.254\.169\.254.* not followed/);
-    assert.match(all.deep.error, /JSON/);
+    assert.deepEqual([all.deep.state, all.deep.tools.map((one) => one.name), all.deep.tools_left_out], ['ready', ['go'], 1]); /* without the one whose schema has 10,000 levels */
+    assert.equal((await call('deep', 'go')).output, 'gone');
     const names = all.names.tools.map((one) => one.name);
     assert.equal(names.length, 256);
     assert.equal(new Set(names).size, 256);
@@ -217,6 +224,43 @@ test('a person is asked, says no, says yes; nobody to ask: it does not run', asy
     assert.equal(next.status, 200, next.text);
     const plain = (await post(server, '/v1/chat/completions', { messages: [{ role: 'user', content: 'Calculate 17 * 23.' }], ...ask })).json();
     assert.match(plain.choices[0].message.mcp_calls[0].error, /needs the approval of a person/);
+});
+
+test('tools that share a name are told apart', async () => {
+    const reply = await post(server, '/apply-template', { messages: [{ role: 'user', content: 'Go.' }], tools: [tool('good'), tool('deep'), tool('names', { allowed_tools: ['go', 'tool1'] })] });
+    assert.equal(reply.status, 200, reply.text);
+    const names = [...reply.json().prompt.matchAll(/"name":\s*"([^"]+)"/g)].map(([, name]) => name);
+    assert.deepEqual(names.sort(), ['deep__go', 'go', 'names__go', 'tool1']);
+});
+
+test('resources and prompts are what the SDK\'s own client reads', async () => {
+    const client = await client_of_everything();
+    const ask = async (path, body) => (await post(server, `/v1/mcp/everything/${path}`, body)).json();
+    const { resources, prompts } = (await servers()).everything;
+    for (const { uri } of resources) assert.deepEqual((await ask('resources/read', { uri })).result, await client.readResource({ uri }), uri);
+    for (const { name, arguments: wanted = [] } of prompts) {
+        const values = Object.fromEntries(wanted.map((one) => [one.name, /id$/i.test(one.name) ? '1' : /type$/i.test(one.name) ? 'Text' : 'Ulm']));
+        const theirs = await client.getPrompt({ name, arguments: values });
+        assert.deepEqual((await ask('prompts/get', { name, arguments: values })).result.messages.length, theirs.messages.length, name);
+        assert.deepEqual((await ask('prompts/get', { name, arguments: values })).result.messages.map((one) => [one.role, one.content.type, one.content.text]), theirs.messages.map((one) => [one.role, one.content.type, one.content.text]), name);
+    }
+    assert.ok(resources.length > 0 && prompts.length > 0);
+    for (const [path, body, status, code] of [['everything/resources/read', { uri: 'no://such' }, 502, 'mcp_error'], ['everything/resources/read', {}, 400, 'invalid_type'], ['everything/prompts/get', { name: 'x', arguments: [] }, 400, 'invalid_type'],
+        ['nobody/prompts/get', { name: 'x' }, 502, 'mcp_server_unavailable'], ['other/prompts/get', { name: 'x' }, 404, 'unknown_server']]) {
+        const reply = await post(server, `/v1/mcp/${path}`, body);
+        assert.deepEqual([reply.status, reply.json().error.code], [status, code], path);
+    }
+    await client.close();
+});
+
+test('a damaged image of a result becomes words, now and later', async () => {
+    const item = await call('broken', 'go');
+    assert.equal(item.status, 'completed');
+    assert.equal(item.images.length, 1);
+    const later = await post(server, '/v1/responses', { input: [{ role: 'user', content: 'Go.' }, item, { role: 'user', content: 'And now?' }], max_output_tokens: 4 });
+    assert.equal(later.status, 200, later.text);
+    const sent = await post(server, '/v1/responses', { input: [{ role: 'user', content: [{ type: 'input_image', image_url: item.images[0] }] }] });
+    assert.equal(sent.status, 400, 'what a person sends is refused as ever');
 });
 
 test('a call is cancelled while it runs', async () => {
