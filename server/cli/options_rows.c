@@ -364,11 +364,11 @@ static const option_row ROWS[] = {
     /* ---- tools ---- */
     ROW(TEXT("mcp-config", "FILE", mcp_config), FOR(IN_SERVE, SERVER),
         .help = "MCP servers whose tools may be used here, in the usual form (mcpServers)", .note = "none",
-        .more =
-            "{\"mcpServers\": {\"NAME\": {\"command\", \"args\", \"env\"} or {\"url\", \"headers\"}}}. "
-            "${VARIABLE} in a "
-            "text is one of the environment. More members: approval (always, writes, never), alwaysAllow, "
-            "disabledTools, disabled, timeout, memoryMiB, cwd. See docs/api.md."),
+        .more = "{\"mcpServers\": {\"NAME\": {\"command\", \"args\", \"env\"} or {\"url\", \"headers\"}}}. "
+                "${VARIABLE} in a "
+                "text is one of the environment. More members: approval (always, writes, first, never), "
+                "alwaysAllow, "
+                "disabledTools, disabled, timeout, memoryMiB, cwd. See docs/api.md."),
     ROW(LIST("tools", "NAME", tools), FOR(IN_SERVE, SERVER),
         .help = "built-in tools that models may use: calculator, time", .note = "none"),
     ROW(INT("mcp-rounds", "N", mcp_rounds, LIMIT_MCP_ROUNDS, 1, 1000), FOR(IN_SERVE, SERVER),

@@ -164,6 +164,7 @@ static bool read_tool(mcp_offer *o, mcp_tool *t, const json *v, const mcp_server
     t->is_read_only = json_is_true(json_get(notes, "readOnlyHint"));
     t->runs_unasked = config->consent == MCP_NEVER_ASK || mcp_words_have(&config->always, name) ||
                       (config->consent == MCP_ASK_TO_WRITE && t->is_read_only);
+    t->asks_once = config->consent == MCP_ASK_ONCE && !t->runs_unasked;
     return true;
 }
 
@@ -309,7 +310,9 @@ static void write_tools(bytes *out, const mcp_offer *o)
                    "%-s{\"name\":%s,\"title\":%s,\"description\":%s,\"read_only\":%hhd,\"approval\":%s,"
                    "\"input_schema\":",
                    i ? "," : "", t->name, t->title, t->description, t->is_read_only,
-                   t->runs_unasked ? "never" : "always");
+                   t->runs_unasked ? "never"
+                   : t->asks_once  ? "first"
+                                   : "always");
         json_write(out, t->schema);
         bytes_append_char(out, '}');
     }

@@ -36,6 +36,7 @@ typedef struct mcp_tool {
     const json *schema;      /* of its arguments: an object */
     bool is_read_only;       /* says the server, which may be wrong */
     bool runs_unasked;       /* says the configuration */
+    bool asks_once;          /* likewise: MCP_ASK_ONCE */
     mcp_header_param *headers;
     size_t n_headers;
 } mcp_tool;

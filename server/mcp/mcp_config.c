@@ -229,8 +229,10 @@ static bool is_label(const char *text)
 
 static void read_consent(mcp_server_config *s, const json *entry)
 {
-    static const char *const NAMES[] = {
-        [MCP_ASK] = "always", [MCP_ASK_TO_WRITE] = "writes", [MCP_NEVER_ASK] = "never"};
+    static const char *const NAMES[] = {[MCP_ASK] = "always",
+                                        [MCP_ASK_TO_WRITE] = "writes",
+                                        [MCP_ASK_ONCE] = "first",
+                                        [MCP_NEVER_ASK] = "never"};
     const json *v = json_get(entry, "approval");
     if (json_typeof(v) == JSON_NULL) {
         return;
@@ -241,7 +243,7 @@ static void read_consent(mcp_server_config *s, const json *entry)
             return;
         }
     }
-    problem(s, "approval must be always, writes or never");
+    problem(s, "approval must be always, writes, first or never");
 }
 
 /* Seconds ("timeout"), MiB ("memoryMiB"). */

@@ -23,7 +23,12 @@ enum { MCP_SERVERS = 32, MCP_LABEL_MAX = 64, MCP_PROBLEM_MAX = 400 };
 typedef enum mcp_kind { MCP_STDIO, MCP_HTTP, MCP_BUILTIN } mcp_kind;
 
 /* Whether a person is asked before a tool runs, where the request does not say. */
-typedef enum mcp_consent { MCP_ASK, MCP_ASK_TO_WRITE, MCP_NEVER_ASK } mcp_consent;
+typedef enum mcp_consent {
+    MCP_ASK,
+    MCP_ASK_TO_WRITE,
+    MCP_ASK_ONCE, /* a tool that a person has allowed in a conversation is not asked about again in it */
+    MCP_NEVER_ASK
+} mcp_consent;
 
 /* A list of texts, with NULL behind the last. */
 typedef struct mcp_words {

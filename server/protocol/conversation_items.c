@@ -102,6 +102,12 @@ static const char *model_name(conversation *c, const json *item)
     return planned ? planned : name[0] ? name : "tool";
 }
 
+static void trust(conversation *c, const json *item)
+{
+    tool_plan_trust(c->r->reply.plan, json_str(json_get(item, "server_label"), ""),
+                    json_str(json_get(item, "name"), ""));
+}
+
 static void add_run(conversation *c, const json *item, const json *output, const char *path)
 {
     const char *id = json_str(json_get(item, "id"), NULL);
@@ -118,6 +124,9 @@ static void read_run(conversation *c, const json *item, const char *path)
 {
     const json *output = json_get(item, "output"), *error = json_get(item, "error");
     const json *images = json_get(item, "images");
+    if (json_str(json_get(item, "approval_request_id"), NULL)) { /* asked about, and it has run */
+        trust(c, item);
+    }
     const char *text =
         json_str(output, json_str(error, json_str(json_get(error, "message"), "there is no result")));
     json *list;
@@ -160,6 +169,9 @@ static void read_decision(conversation *c, const json *item, const json *list, b
                      "%s must name an mcp_approval_request of this conversation, with approve true or false",
                      inner);
         return;
+    }
+    if (json_is_true(json_get(item, "approve"))) {
+        trust(c, asked);
     }
     if (!json_is_true(json_get(item, "approve"))) {
         json *list_of_one;

@@ -218,11 +218,21 @@ void tool_plan_add(tool_plan *p, first_error *e, const json *entry, const char *
             request_no_memory(e);
             return;
         }
-        p->tools[p->n_tools++] =
-            (planned_tool){.name = name,
-                           .server = v,
-                           .tool = t,
-                           .runs_unasked = runs_unasked(json_get(entry, "require_approval"), t)};
+        p->tools[p->n_tools++] = (planned_tool){
+            .name = name,
+            .server = v,
+            .tool = t,
+            .runs_unasked = runs_unasked(json_get(entry, "require_approval"), t),
+            .asks_once = t->asks_once && json_typeof(json_get(entry, "require_approval")) == JSON_NULL};
+    }
+}
+
+void tool_plan_trust(tool_plan *p, const char *label, const char *tool)
+{
+    for (size_t i = 0; p && i < p->n_tools; i++) {
+        planned_tool *t = &p->tools[i];
+        t->runs_unasked = t->runs_unasked || (t->asks_once && strcmp(t->tool->name, tool) == 0 &&
+                                              strcmp(t->server->config->label, label) == 0);
     }
 }
 

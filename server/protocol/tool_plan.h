@@ -19,6 +19,7 @@ typedef struct planned_tool {
     const mcp_server_view *server;
     const mcp_tool *tool;
     bool runs_unasked; /* by the configuration or by the request */
+    bool asks_once;    /* by the configuration, and the request says nothing else */
 } planned_tool;
 
 /* A call that a person has allowed: it runs before the model goes on. */
@@ -50,6 +51,9 @@ void tool_plan_add(tool_plan *p, first_error *e, const json *entry, const char *
 const planned_tool *tool_plan_find(const tool_plan *p, const char *name, size_t len);
 /* What the model calls a server's tool; NULL if it is not there. p may be NULL. */
 const char *tool_plan_name(const tool_plan *p, const char *label, const char *tool);
+/* A person has allowed a call of this tool in the conversation: one that asks once does not ask again. p may be
+ * NULL. */
+void tool_plan_trust(tool_plan *p, const char *label, const char *tool);
 /* The call of an mcp_approval_request is allowed. */
 void tool_plan_approve(tool_plan *p, first_error *e, const json *asked, const char *path);
 

@@ -211,21 +211,124 @@ static void read_messages(api_request *r, const json *root, const engine_info *i
 
 /* ---- the fields of a chat that these mean ---- */
 
-static void add_tools(json_doc *doc, json *chat, first_error *e, const json *tools)
+/* The server of mcp_servers that has this name; NULL: none. */
+static const json *server_named(const json *servers, const char *name)
 {
-    size_t i = 0;
-    if (is_null(tools)) {
+    for (const json *v = first_of(servers); v; v = json_next(v)) {
+        if (strcmp(json_str(json_get(v, "name"), ""), name) == 0) {
+            return v;
+        }
+    }
+    return NULL;
+}
+
+/* The names of the tools that a toolset turns on, where it does not take all of them. */
+static void add_enabled(api_request *r, json_doc *doc, json *entry, const char *label, const json *toolset)
+{
+    const json *configs = json_get(toolset, "configs"),
+               *standard = json_get(json_get(toolset, "default_config"), "enabled");
+    if (!json_child(configs) && !json_is(standard, JSON_BOOL)) {
         return;
     }
-    if (!json_is(tools, JSON_ARRAY)) {
+    json *names = json_add_array(doc, entry, "allowed_tools");
+    mcp_catalog *servers = mcp_wait_catalog(r->mcp, label, r->may_go_on, r->may_ctx);
+    const mcp_server_view *v = mcp_catalog_find(servers, label);
+    for (size_t i = 0; v && v->offer && i < v->offer->n_tools; i++) {
+        const char *name = v->offer->tools[i].name;
+        const json *own = json_get(json_get(configs, name), "enabled");
+        own = json_is(own, JSON_BOOL) ? own : standard;
+        if (!json_is(own, JSON_BOOL) || json_is_true(own)) {
+            json_add_string(doc, names, NULL, name);
+        }
+    }
+    mcp_catalog_release(servers);
+}
+
+/* A server of mcp_servers as the entry of a request whose tools run here. toolset: what `tools` says of it (NULL:
+ * nothing, the older form, whose settings stand in the server). */
+static void add_server(api_request *r, json_doc *doc, json *list, const json *server, const json *toolset)
+{
+    const json *settings = json_get(server, "tool_configuration"),
+               *allowed = json_get(settings, "allowed_tools");
+    const char *label = json_str(json_get(server, "name"), "");
+    if (json_is(json_get(settings, "enabled"), JSON_BOOL) && !json_is_true(json_get(settings, "enabled"))) {
+        return;
+    }
+    json *entry = json_add_object(doc, list, NULL);
+    json_add_string(doc, entry, "type", "mcp");
+    json_add_string(doc, entry, "server_label", label);
+    json_add_shared(doc, entry, "server_url", json_get(server, "url"));
+    if (!is_null(json_get(server, "authorization_token"))) { /* which is refused, by the name of Responses */
+        json_add_shared(doc, entry, "authorization", json_get(server, "authorization_token"));
+    }
+    if (toolset) {
+        add_enabled(r, doc, entry, label, toolset);
+    } else if (!is_null(allowed)) {
+        json_add_shared(doc, entry, "allowed_tools", allowed);
+    }
+}
+
+/* The tools of a toolset, at tools[i]. */
+static void add_toolset(api_request *r, json_doc *doc, json *list, const json *servers, const json *v,
+                        const char *path)
+{
+    const char *name = json_str(json_get(v, "mcp_server_name"), "");
+    const json *server = server_named(servers, name);
+    if (server) {
+        add_server(r, doc, list, server, v);
+    } else {
+        request_fail(&r->error, ERR_INVALID, path, "unknown_server",
+                     "%s: mcp_server_name must be that of a server in mcp_servers", path);
+    }
+}
+
+/* Those of mcp_servers that no toolset names. */
+static void add_servers(api_request *r, json_doc *doc, json *list, const json *servers, const json *tools)
+{
+    size_t i = 0;
+    for (const json *s = first_of(servers); s; s = json_next(s), i++) {
+        char path[PATH_BYTES];
+        bool is_named = false;
+        request_path(path, "mcp_servers[%zu]", i);
+        if (!json_is(json_get(s, "name"), JSON_STRING) ||
+            server_named(servers, json_str(json_get(s, "name"), "")) != s) {
+            bad(&r->error, path, "needs a name of its own");
+        }
+        for (const json *t = first_of(tools); t; t = json_next(t)) {
+            is_named = is_named ||
+                       (has_type(t, "mcp_toolset") && strcmp(json_str(json_get(t, "mcp_server_name"), ""),
+                                                             json_str(json_get(s, "name"), "")) == 0);
+        }
+        if (!is_named) {
+            add_server(r, doc, list, s, NULL);
+        }
+    }
+}
+
+static void add_tools(api_request *r, json_doc *doc, json *chat, const json *tools, const json *servers)
+{
+    first_error *e = &r->error;
+    size_t i = 0;
+    if (is_null(tools) && is_null(servers)) {
+        return;
+    }
+    if (!is_null(tools) && !json_is(tools, JSON_ARRAY)) {
         bad(e, "tools", "must be a list");
     }
+    if (!is_null(servers) && !json_is(servers, JSON_ARRAY)) {
+        bad(e, "mcp_servers", "must be a list");
+    }
     json *list = json_add_array(doc, chat, "tools");
+    add_servers(r, doc, list, servers, tools);
     for (const json *v = first_of(tools); v; v = json_next(v), i++) {
         char path[PATH_BYTES];
         request_path(path, "tools[%zu]", i);
         if (has_type(v, "mcp")) { /* of a server whose tools run here */
             json_add_shared(doc, list, NULL, v);
+            continue;
+        }
+        if (has_type(v, "mcp_toolset")) {
+            add_toolset(r, doc, list, servers, v, path);
             continue;
         }
         if (!is_null(json_get(v, "type")) && !has_type(v, "custom")) {
@@ -423,7 +526,7 @@ static const json *chat_fields(api_request *r, const json *root)
     }
     check_stops(&r->error, json_get(root, "stop_sequences"));
     json_add_shared(doc, chat, "stop", json_get(root, "stop_sequences"));
-    add_tools(doc, chat, &r->error, json_get(root, "tools"));
+    add_tools(r, doc, chat, json_get(root, "tools"), json_get(root, "mcp_servers"));
     add_tool_choice(doc, chat, &r->error, json_get(root, "tool_choice"));
     return api_request_keep_built(r, doc);
 }
