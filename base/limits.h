@@ -207,7 +207,8 @@ enum {
     LIMIT_GGUF_TENSORS = 262144,
     LIMIT_GGUF_KEY = 65535,
     LIMIT_GGUF_NAME = 255,
-    LIMIT_CATALOG_MODELS = 1024 /* below --models-dir */
+    LIMIT_CATALOG_MODELS = 1024, /* below --models-dir */
+    LIMIT_MODELS = 16            /* in memory at the same time */
 };
 #define LIMIT_CONFIG_BYTES          ((size_t)16 << 20)
 #define LIMIT_TOKENIZER_BYTES       ((size_t)256 << 20)

@@ -289,6 +289,8 @@ static void take_plain_options(serve_options *so, const options *o)
     so->models_dir = o->models_dir;
     so->warm_prompts = o->warm_prompts;
     so->switches_model = o->model_switch;
+    so->models_max = (int)o->models_max;
+    so->idle_unload_s = (int)o->idle_unload_s;
     so->quiet = o->quiet;
 }
 
@@ -299,7 +301,7 @@ int command_serve(const options *o)
     mcp_spawner *spawner = NULL;
     json_doc *kwargs = NULL;
     key_ring ring = {.o = o};
-    word_list listening = {0}, hosts = {0}, origins = {0}, domains = {0};
+    word_list listening = {0}, hosts = {0}, origins = {0}, domains = {0}, pinned = {0};
     engine_options eo;
     serve_options so;
     char uploads[PATH_MAX];
@@ -329,11 +331,12 @@ int command_serve(const options *o)
         goto out;
     }
     if (!add_option(&listening, o->host) || !add_option(&hosts, o->allowed_hosts) ||
-        !add_option(&origins, o->allowed_origins) || !add_option(&domains, o->media_domains)) {
-        fprintf(
-            stderr,
-            "parley: --host, --allowed-hosts, --allowed-origins and --media-domains take at most %d names\n",
-            LIST_MAX);
+        !add_option(&origins, o->allowed_origins) || !add_option(&domains, o->media_domains) ||
+        !add_option(&pinned, o->pin)) {
+        fprintf(stderr,
+                "parley: --host, --allowed-hosts, --allowed-origins, --media-domains and --pin take at most "
+                "%d names\n",
+                LIST_MAX);
         goto out;
     }
     if (!tidy_origins(&origins)) {
@@ -360,6 +363,8 @@ int command_serve(const options *o)
     so.n_allowed_origins = origins.n;
     so.media_domains = domains.words;
     so.n_media_domains = domains.n;
+    so.pinned = pinned.words;
+    so.n_pinned = pinned.n;
     so.upload_dir = o->upload_dir ? o->upload_dir : upload_folder(uploads);
     so.template_kwargs = kwargs ? json_root(kwargs) : NULL;
     so.upstreams = upstreams_of(o);
@@ -378,5 +383,6 @@ out:
     free(hosts.text);
     free(origins.text);
     free(domains.text);
+    free(pinned.text);
     return code;
 }

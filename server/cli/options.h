@@ -57,6 +57,8 @@ typedef struct options {
     const char *tool_call_parser;
     const char *reasoning_field;
     bool strict_model, model_switch;
+    int64_t models_max, idle_unload_s;
+    const char *pin;          /* with commas */
     int64_t reasoning_budget; /* -1: no limit */
     int64_t ctx_size, parallel, queue, threads, batch_size;
     const char *cpu, *compute, *quantize, *quantize_head;

@@ -54,6 +54,16 @@ static const option_row ROWS[] = {
     ROW(SWITCH("model-switch", model_switch, 1), FOR(IN_SERVE, MODEL),
         .help = "load another model of --models-dir when a request names it",
         .more = "Running answers finish first; later requests wait in order."),
+    ROW(INT("models-max", "N", models_max, 1, 1, LIMIT_MODELS), FOR(IN_SERVE, MODEL),
+        .help = "models of --models-dir that stay in memory at the same time",
+        .more =
+            "Going back to one that is there takes no time and finds its cached prompts. They take turns: "
+            "one answers, those of another wait until its answers end. All share --mem-limit, or what is "
+            "free at the start; what was used longest ago leaves when there are more, or no room."),
+    ROW(LIST("pin", "NAME", pin), FOR(IN_SERVE, MODEL),
+        .help = "model that stays in memory once it is loaded, with commas"),
+    ROW(INT("idle-unload", "SECONDS", idle_unload_s, 0, 0, 30 * 86400), FOR(IN_SERVE, MODEL),
+        .help = "models beside the one that answered last leave memory after so long; 0: not for that"),
     ROW(SWITCH("strict-model", strict_model, 0), FOR(IN_SERVE, MODEL),
         .help = "refuse requests that name another model"),
     ROW(TEXT("chat-template-file", "FILE", chat_template_file), FOR(IN_ANSWER, MODEL),

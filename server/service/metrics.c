@@ -186,6 +186,7 @@ void metrics_write(bytes *out, const metrics *m, const metrics_gauges *g)
     const value_row rows[] = {
         {"requests_running", "Sequences in the batch.", g->engine ? g->engine->n_running : 0},
         {"requests_waiting", "Requests in the engine's queue.", g->engine ? g->engine->n_waiting : 0},
+        {"models_resident", "Models in memory.", g->n_resident},
         {"connections", "Open connections.", g->connections},
         {"ws_connections", "Open WebSockets.", g->sockets},
         {"files", "Uploaded files that are kept.", (double)g->n_files},

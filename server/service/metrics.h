@@ -39,6 +39,7 @@ typedef struct metrics {
 /* What is true right now. */
 typedef struct metrics_gauges {
     int connections, sockets, answers;
+    int n_resident;                 /* models in memory */
     uint64_t n_files, stored_bytes; /* uploaded files, and what is set aside for more */
     const engine_status *engine;    /* NULL while loading */
     const char *compute;            /* or NULL */

@@ -41,6 +41,7 @@ typedef enum route_id {
     ROUTE_MODELS,
     ROUTE_MODEL,      /* GET /v1/models/{id} */
     ROUTE_MODEL_LOAD, /* POST /models/load */
+    ROUTE_MODEL_UNLOAD,
     ROUTE_HEALTH,
     ROUTE_METRICS,
     ROUTE_STATUS,

@@ -24,6 +24,7 @@ static atomic_int signal_seen, reload_seen;
 void serve_options_init(serve_options *opt)
 {
     memset(opt, 0, sizeof *opt);
+    opt->models_max = 1;
     static const char *const LOCAL[] = {"127.0.0.1"};
     opt->hosts = LOCAL;
     opt->n_hosts = 1;

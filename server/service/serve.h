@@ -40,9 +40,13 @@ typedef struct serve_options {
     const char *reasoning_field; /* of chats: "content" (or NULL), "reasoning", "both" */
     const char *ui_dir;          /* NULL: the embedded page */
     bool no_ui;
-    bool strict_model;      /* requests that name another model are refused */
-    const char *models_dir; /* models that may be loaded instead (engine/catalog.h); NULL: none */
-    bool switches_model;    /* a request that names one of them loads it */
+    bool strict_model;         /* requests that name another model are refused */
+    const char *models_dir;    /* models that may be loaded instead (engine/catalog.h); NULL: none */
+    bool switches_model;       /* a request that names one of them loads it */
+    int models_max;            /* so many stay in memory, at most LIMIT_MODELS */
+    const char *const *pinned; /* names of those that never leave */
+    size_t n_pinned;
+    int idle_unload_s; /* those that do not answer leave after so long; 0: never */
     const char *const *api_keys;
     size_t n_api_keys;
     const char *const *allowed_hosts;

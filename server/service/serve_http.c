@@ -383,6 +383,7 @@ static void on_metrics(serve *s, conn *c)
                         .answers = serve_count_open_answers(s),
                         .engine = s->engine ? &status : NULL,
                         .compute = s->info ? s->info->compute : NULL,
+                        .n_resident = (int)s->n_shelf + (s->engine != NULL),
                         .memory = ledger_get_status(s->memory)};
     size_t n_files = 0;
     file_store_usage(s->files, &g.stored_bytes, &n_files);
@@ -521,6 +522,9 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
         break;
     case ROUTE_MODEL_LOAD:
         serve_on_load_model(s, c, body);
+        break;
+    case ROUTE_MODEL_UNLOAD:
+        serve_on_unload_model(s, c, body);
         break;
     case ROUTE_CHAT_CONTROL:
         serve_on_control(s, c, body);

@@ -1,9 +1,11 @@
-/* The models that there are: their names, and /v1/models. */
+/* The models that there are: their names, /v1/models, and those in memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
 #include "server/service/serve_state.h"
 
 enum { REFRESH_MS = 1000 };
@@ -81,10 +83,10 @@ static void write_architecture(bytes *out, const char *family, bool has_vision, 
                family, has_vision ? ",\"image\"" : "", has_video ? ",\"video\"" : "");
 }
 
-static void write_loaded(bytes *out, const serve *s)
+/* is_current: it answers now; others wait in memory. */
+static void write_loaded(bytes *out, const engine_info *info, const char *name, bool is_current)
 {
-    const engine_info *info = s->info;
-    write_head(out, s->model_name);
+    write_head(out, name);
     bytes_printf(out,
                  ",\"max_input_tokens\":%d,\"max_tokens\":%d,\"meta\":{\"n_vocab\":%d,\"n_ctx\":%d,\"n_ctx_"
                  "train\":%d,\"n_embd\":%d,\"n_params\":%llu,"
@@ -92,12 +94,17 @@ static void write_loaded(bytes *out, const serve *s)
                  info->n_ctx, info->n_ctx, info->n_vocab, info->n_ctx, info->n_ctx_train, info->n_embd,
                  (unsigned long long)info->n_params, (unsigned long long)info->weight_bytes);
     write_architecture(out, info->family, info->has_vision, info->has_video);
-    bytes_append_str(out, ",\"status\":{\"value\":\"loaded\"}}");
+    bytes_json(out, ",\"status\":{\"value\":\"loaded\",\"current\":%hhd}}", is_current);
+}
+
+static bool is_current(const serve *s, const char *path)
+{
+    return s->info && strcmp(path, s->current.path) == 0;
 }
 
 static bool is_loaded(const serve *s, const char *path)
 {
-    return s->info && strcmp(path, s->current.path) == 0;
+    return is_current(s, path) || serve_find_resident(s, path);
 }
 
 /* Of a model that is not loaded: what is known from its headers. m NULL: the command line's, which
@@ -130,7 +137,11 @@ static void write_list(bytes *out, const serve *s)
     int n = 0;
     if (s->info) {
         n++;
-        write_loaded(out, s);
+        write_loaded(out, s->info, s->model_name, true);
+    }
+    for (size_t i = 0; i < s->n_shelf; i++) {
+        bytes_append_str(out, n++ ? "," : "");
+        write_loaded(out, engine_get_info(s->shelf[i].engine), s->shelf[i].ref.name, false);
     }
     if (s->home.name[0] && !is_loaded(s, s->home.path) && !serve_catalog_entry(s, s->home.path)) {
         bytes_append_str(out, n++ ? "," : "");
@@ -168,8 +179,11 @@ void serve_on_models(serve *s, conn *c)
     } else if (s->upstreams && upstreams_write_model(s->upstreams, &body, c->param, serve_started_at())) {
         serve_send_json(s, c, 200, &body, NULL);
     } else if (serve_find_model(s, c->param, &ref)) {
-        if (is_loaded(s, ref.path)) {
-            write_loaded(&body, s);
+        const resident *r = serve_find_resident(s, ref.path);
+        if (is_current(s, ref.path)) {
+            write_loaded(&body, s->info, s->model_name, true);
+        } else if (r) {
+            write_loaded(&body, engine_get_info(r->engine), r->ref.name, false);
         } else {
             write_other(&body, s, ref.name, ref.path, serve_catalog_entry(s, ref.path));
         }
@@ -309,4 +323,232 @@ void serve_on_version(serve *s, conn *c)
     bytes_init(&body, 256);
     bytes_json(&body, "{\"version\":%s}", PARLEY_VERSION);
     serve_send_body(s, c, &body);
+}
+
+/* ---- residents ----
+ *
+ * Models that stay in memory beside the one that answers (--models-max): a shelf of idle engines, those that were used longest
+ * ago first. Who is on it has no answer and no job, so that it can be closed at any time; the loader thread does that, as giving
+ * back the memory of a large model takes a while. What is lent to the loader is not on the shelf meanwhile. */
+
+static size_t bytes_of(const engine *e)
+{
+    const engine_info *info = engine_get_info(e);
+    return (size_t)(info->weight_bytes + info->state_bytes);
+}
+
+bool serve_is_pinned(const serve *s, const model_ref *ref)
+{
+    for (size_t i = 0; i < s->opt->n_pinned; i++) {
+        if (strcmp(s->opt->pinned[i], ref->name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the shelf ---- */
+
+void serve_shelve(serve *s, engine *e, const model_ref *ref, double used_ms)
+{
+    size_t at = s->n_shelf;
+    while (at > 0 && s->shelf[at - 1].used_ms > used_ms) {
+        s->shelf[at] = s->shelf[at - 1];
+        at--;
+    }
+    s->shelf[at] = (resident){.engine = e, .ref = *ref, .used_ms = used_ms, .n_bytes = bytes_of(e)};
+    s->n_shelf++;
+}
+
+const resident *serve_find_resident(const serve *s, const char *path)
+{
+    for (size_t i = 0; i < s->n_shelf; i++) {
+        if (strcmp(s->shelf[i].ref.path, path) == 0) {
+            return &s->shelf[i];
+        }
+    }
+    return NULL;
+}
+
+static resident remove_at(serve *s, size_t at)
+{
+    const resident r = s->shelf[at];
+    s->n_shelf--;
+    memmove(&s->shelf[at], &s->shelf[at + 1], (s->n_shelf - at) * sizeof *s->shelf);
+    return r;
+}
+
+engine *serve_take_resident(serve *s, const char *path)
+{
+    const resident *r = serve_find_resident(s, path);
+    return r ? remove_at(s, (size_t)(r - s->shelf)).engine : NULL;
+}
+
+void serve_close_residents(serve *s)
+{
+    for (load_job *job = &s->load; job->n_closed < job->n_lent; job->n_closed++) {
+        engine_close(job->lent[job->n_closed].engine);
+    }
+    while (s->n_shelf > 0) {
+        engine_close(remove_at(s, 0).engine);
+    }
+}
+
+/* ---- room for another model ---- */
+
+bool serve_has_model_room(const serve *s)
+{
+    int n_pinned = s->engine && serve_is_pinned(s, &s->current);
+    for (size_t i = 0; i < s->n_shelf; i++) {
+        n_pinned += serve_is_pinned(s, &s->shelf[i].ref);
+    }
+    return n_pinned < s->opt->models_max;
+}
+
+void serve_lend_residents(serve *s)
+{
+    load_job *job = &s->load;
+    job->n_must =
+        s->n_shelf + 1 > (size_t)s->opt->models_max ? s->n_shelf + 1 - (size_t)s->opt->models_max : 0;
+    for (size_t i = 0; i < s->n_shelf;) {
+        if (serve_is_pinned(s, &s->shelf[i].ref)) {
+            job->kept_bytes += s->shelf[i++].n_bytes;
+        } else {
+            job->lent[job->n_lent++] = remove_at(s, i);
+        }
+    }
+    job->memory_bytes = s->memory_bytes;
+}
+
+void serve_take_back(serve *s)
+{
+    load_job *job = &s->load;
+    for (size_t i = job->n_closed; i < job->n_lent; i++) {
+        serve_shelve(s, job->lent[i].engine, &job->lent[i].ref, job->lent[i].used_ms);
+    }
+    job->n_lent = job->n_closed = 0;
+}
+
+/* The loader thread. */
+static void close_next(load_job *job)
+{
+    log_info("load", "%s leaves memory", job->lent[job->n_closed].ref.name);
+    engine_close(job->lent[job->n_closed++].engine);
+}
+
+/* Leaves *o with what the other residents leave of the memory; false if that is nothing. */
+static bool share_memory(const load_job *job, engine_options *o, err_detail *d)
+{
+    size_t taken = job->kept_bytes;
+    for (size_t i = job->n_closed; i < job->n_lent; i++) {
+        taken += job->lent[i].n_bytes;
+    }
+    *o = job->wanted;
+    if (taken == 0) {
+        return true;
+    }
+    const size_t left = job->memory_bytes > taken ? job->memory_bytes - taken : 0;
+    o->mem_limit_mib = (int64_t)(left >> 20);
+    if (o->mem_limit_mib == 0 || (o->layer_bits == 0 && job->wanted_bytes > left)) {
+        err_set(d, ERR_NOMEM, "there is not enough memory beside the models that stay loaded");
+        return false;
+    }
+    return true;
+}
+
+err_code serve_open_beside(load_job *job, engine **out, err_detail *d)
+{
+    engine_options o;
+    while (job->n_closed < job->n_must && job->n_closed < job->n_lent) {
+        close_next(job);
+    }
+    for (;;) {
+        const err_code err = share_memory(job, &o, d) ? engine_open(out, &o, d) : ERR_NOMEM;
+        if (err != ERR_NOMEM || job->n_closed == job->n_lent) {
+            return err;
+        }
+        close_next(job); /* the next one that was used longest ago makes room */
+    }
+}
+
+void serve_close_lent(load_job *job)
+{
+    while (job->n_closed < job->n_lent) {
+        close_next(job);
+    }
+}
+
+/* ---- leaving ---- */
+
+/* What requests may reserve grows by what has left, up to what the model that answers was loaded with. */
+static void give_memory(serve *s)
+{
+    size_t freed = 0;
+    for (size_t i = 0; i < s->load.n_closed; i++) {
+        freed += s->load.lent[i].n_bytes;
+    }
+    if (s->info && s->info->request_bytes > LIMIT_PROCESS_MEMORY) {
+        const size_t most = (size_t)s->info->request_bytes - LIMIT_PROCESS_MEMORY;
+        const size_t limit = ledger_get_status(s->memory).limit + freed;
+        ledger_set_limit(s->memory, limit < most ? limit : most);
+    }
+}
+
+void serve_on_unloaded(serve *s)
+{
+    give_memory(s);
+    s->load.n_lent = s->load.n_closed = 0;
+    serve_status_changed(s);
+}
+
+void serve_tick_residents(serve *s, double now)
+{
+    const double after_ms = s->opt->idle_unload_s * 1000.0;
+    if (after_ms <= 0.0 || s->loader_started || s->switching != SWITCH_NONE) {
+        return;
+    }
+    s->load = (load_job){.only_closes = true};
+    for (size_t i = 0; i < s->n_shelf;) {
+        if (now - s->shelf[i].used_ms > after_ms && !serve_is_pinned(s, &s->shelf[i].ref)) {
+            s->load.lent[s->load.n_lent++] = remove_at(s, i);
+        } else {
+            i++;
+        }
+    }
+    if (s->load.n_lent > 0 && !serve_start_loader(s)) {
+        serve_take_back(s);
+    }
+}
+
+bool serve_unload(serve *s, const model_ref *ref, api_error *e)
+{
+    const resident *r = serve_find_resident(s, ref->path);
+    if (s->engine && strcmp(ref->path, s->current.path) == 0) {
+        api_error_set(e, 409, "model_in_use", "model", "%s is the model that answers; load another one first",
+                      ref->name);
+    } else if (s->loader_started) {
+        api_error_set(e, 503, "model_loading", "model",
+                      "models are being loaded or closed; try again in a moment");
+    } else if (!r) {
+        api_error_set(e, 409, "model_not_loaded", "model", "%s is not loaded", ref->name);
+    } else {
+        s->load = (load_job){.only_closes = true, .n_lent = 1};
+        s->load.lent[0] = remove_at(s, (size_t)(r - s->shelf));
+        if (serve_start_loader(s)) {
+            return true;
+        }
+        serve_take_back(s);
+        api_error_from(e, ERR_NOMEM, NULL);
+    }
+    return false;
+}
+
+void serve_write_residents(const serve *s, bytes *out)
+{
+    const double now = clock_ms();
+    for (size_t i = 0; i < s->n_shelf; i++) {
+        const resident *r = &s->shelf[i];
+        bytes_json(out, "%-s{\"id\":%s,\"bytes\":%zu,\"idle_s\":%d,\"pinned\":%hhd}", i ? "," : "",
+                   r->ref.name, r->n_bytes, (int)((now - r->used_ms) / 1000.0), serve_is_pinned(s, &r->ref));
+    }
 }

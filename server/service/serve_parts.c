@@ -158,6 +158,27 @@ static void on_written(void *ctx)
     net_wake(((serve *)ctx)->net);
 }
 
+/* The models that may be loaded. */
+static err_code open_catalog(serve *s, err_detail *d)
+{
+    const serve_options *opt = s->opt;
+    if (!opt->models_dir && (opt->models_max > 1 || opt->n_pinned || opt->idle_unload_s)) {
+        return err_set(d, ERR_INVALID,
+                       "--models-max, --pin and --idle-unload are about the models of --models-dir");
+    }
+    const err_code err = opt->models_dir ? catalog_open(&s->catalog, opt->models_dir, d) : ERR_OK;
+    if (err != ERR_OK) {
+        return err == ERR_NOMEM ? err : ERR_INVALID;
+    }
+    for (size_t i = 0; i < opt->n_pinned; i++) {
+        if (!catalog_find(s->catalog, opt->pinned[i])) {
+            catalog_unknown(s->catalog, opt->pinned[i], d);
+            return ERR_INVALID;
+        }
+    }
+    return ERR_OK;
+}
+
 err_code serve_open_parts(serve *s, err_detail *d)
 {
     const serve_options *opt = s->opt;
@@ -167,11 +188,9 @@ err_code serve_open_parts(serve *s, err_detail *d)
     if (err != ERR_OK) {
         return err;
     }
-    if (opt->models_dir) {
-        err = catalog_open(&s->catalog, opt->models_dir, d);
-        if (err != ERR_OK) {
-            return err == ERR_NOMEM ? err : ERR_INVALID;
-        }
+    err = open_catalog(s, d);
+    if (err != ERR_OK) {
+        return err;
     }
     s->inbox = mailbox_create(INBOX_MESSAGES);
     size_t max_bytes =
@@ -294,6 +313,7 @@ void serve_close_parts(serve *s)
     media_copier_destroy(s->media);
     engine_close(s->engine);
     s->engine = NULL;
+    serve_close_residents(s);
     warm_destroy(s->warm);
     write_queue_end(s->writes); /* wakes the loop, so it ends first */
     net_close(s->net);

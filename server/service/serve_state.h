@@ -5,7 +5,7 @@
  * serve_parts.c    opening and closing what it is made of
  * serve_http.c     requests and replies, one function a route
  * serve_socket.c   WebSocket sessions
- * serve_models.c   the list of models
+ * serve_models.c   the list of models, and those that stay in memory beside the one that answers
  * serve_switch.c   loading and switching models
  * serve_prepare.c  a request from its body to the engine
  * serve_answers.c  an answer from the engine's first event to its last
@@ -145,12 +145,27 @@ typedef enum switch_state {
     SWITCH_LOADING    /* the loader thread closes it and opens the new one */
 } switch_state;
 
+/* A model in memory that does not answer now: an engine without work. */
+typedef struct resident {
+    engine *engine;
+    model_ref ref;
+    double used_ms; /* when it answered last (clock_ms) */
+    size_t n_bytes; /* of weights and states */
+} resident;
+
 /* The job of the loader thread. The loop does not touch it until LOOP_LOADED arrives. */
 typedef struct load_job {
-    engine *old; /* closed first; NULL: there is none */
     engine_options wanted, previous;
-    bool has_previous; /* opened again if `wanted` cannot be */
-    uint64_t *scopes;  /* [n_scopes] of all keys, for --warm-prompts; freed by the loader */
+    bool
+        has_previous; /* the last that was lent, opened again if it was closed and `wanted` cannot be opened */
+    /* Residents that may be closed to make room, those that were used longest ago first: n_must of them in any case.
+     * n_closed of them are gone. */
+    resident lent[LIMIT_MODELS];
+    size_t n_lent, n_must, n_closed;
+    size_t memory_bytes, kept_bytes,
+        wanted_bytes; /* of all models; of residents that stay; of the files wanted */
+    bool only_closes; /* all that was lent; nothing is opened */
+    uint64_t *scopes; /* [n_scopes] of all keys, for --warm-prompts; freed by the loader */
     size_t n_scopes;
     loop_message *loaded; /* what the loader will say last: made beforehand, so that it can be said */
 } load_job;
@@ -177,6 +192,9 @@ typedef struct serve {
     double catalog_read_ms;
     model_ref home, current, wanted; /* the command line's, the loaded one, the next one */
     switch_state switching;
+    resident shelf[LIMIT_MODELS];
+    size_t n_shelf;
+    size_t memory_bytes; /* for all models: --mem-limit, or what was free at the start */
     file_store *files;
     write_queue *writes;
     uploads uploads;
@@ -270,9 +288,39 @@ bool serve_find_model(serve *s, const char *name, model_ref *out);
 const catalog_model *serve_catalog_entry(const serve *s, const char *path);
 const char *serve_name_of(const serve *s, const char *path);
 
+/* serve_models.c: models in memory that do not answer now */
+bool serve_is_pinned(const serve *s, const model_ref *ref);
+/* Keeps an engine that has no work. */
+void serve_shelve(serve *s, engine *e, const model_ref *ref, double used_ms);
+/* NULL if the model at this path is not on the shelf. */
+const resident *serve_find_resident(const serve *s, const char *path);
+/* The same, and takes it down. */
+engine *serve_take_resident(serve *s, const char *path);
+/* Whether not all places of --models-max are pinned. */
+bool serve_has_model_room(const serve *s);
+/* Hands the residents that may leave to s->load, or those back that were not closed. */
+void serve_lend_residents(serve *s);
+void serve_take_back(serve *s);
+/* The loader thread: opens job->wanted beside the residents, of which those that were used longest ago leave until there is
+ * room; closes all that was lent. */
+MUST_CHECK err_code serve_open_beside(load_job *job, engine **out, err_detail *d);
+void serve_close_lent(load_job *job);
+/* A job that only closes has ended. */
+void serve_on_unloaded(serve *s);
+/* Closes what was idle for --idle-unload. */
+void serve_tick_residents(serve *s, double now);
+/* Begins to close a resident; false and *e if it is none. */
+bool serve_unload(serve *s, const model_ref *ref, api_error *e);
+/* "{..},{..}" of /v1/status. */
+void serve_write_residents(const serve *s, bytes *out);
+/* At the end, when no loader runs. */
+void serve_close_residents(serve *s);
+
 /* serve_switch.c */
 typedef enum model_turn { MODEL_NOW, MODEL_LATER, MODEL_REFUSED } model_turn;
 
+/* Starts the loader thread for s->load; false if that cannot be. */
+bool serve_start_loader(serve *s);
 /* Starts the loader thread for the command line's model; false without one. */
 bool serve_load_first(serve *s);
 /* Where no model is loaded: the server is ready at once. */
@@ -294,8 +342,9 @@ bool serve_reserve_body(serve *s, answer *a);
 void serve_hold_answer(serve *s, answer *a);
 /* The model that a request of a socket asks for has become known: goes on with those behind it. */
 void serve_try_held(serve *s);
-/* POST /models/load */
+/* POST /models/load, /models/unload */
 void serve_on_load_model(serve *s, conn *c, bytes *body);
+void serve_on_unload_model(serve *s, conn *c, const bytes *body);
 /* No worker uses the engine, and all messages were handled: starts loading if a switch waits for
  * that. */
 void serve_advance_switch(serve *s);

@@ -268,6 +268,9 @@ static void write_model(bytes *out, const serve *s)
     } else {
         bytes_append_str(out, ",\"model\":null");
     }
+    bytes_append_str(out, ",\"residents\":[");
+    serve_write_residents(s, out);
+    bytes_append_char(out, ']');
     const ledger_status memory = ledger_get_status(s->memory);
     bytes_printf(
         out,

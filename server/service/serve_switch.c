@@ -1,8 +1,9 @@
 /* Loading a model, and another in its place. Requests for a model that is not loaded are held in
  * the order of their arrival. While one of them waits at the front, what comes later waits behind
- * it, so that nothing overtakes it for ever; the answers that run end, the loader thread closes the
- * engine and opens the other, and then all that asked for that model go on before the next switch
- * begins. The memory of the old model is given back before the new one is read. */
+ * it, so that nothing overtakes it for ever; the answers that run end, the model goes to the shelf of
+ * residents (serve_models.c), the loader thread opens the other, unless it is on the shelf, and
+ * then all that asked for that model go on before the next switch begins. The memory of models that
+ * have to leave is given back before the new one is read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "server/service/serve_state.h"
 
 enum { SWITCH_TICK_MS = 20, URL_BYTES = 256 };
@@ -62,12 +64,17 @@ static void *loader(void *ctx)
     load_job *job = &s->load;
     loop_message *m = job->loaded;
     job->loaded = NULL;
-    engine_close(job->old);
-    m->code = engine_open(&m->engine, &job->wanted, &m->detail);
+    if (job->only_closes) {
+        serve_close_lent(job);
+        serve_post(s, m);
+        return NULL;
+    }
+    m->code = serve_open_beside(job, &m->engine, &m->detail);
     if (m->code != ERR_OK) {
         err_detail again = {0};
         m->engine = NULL;
-        if (job->has_previous && engine_open(&m->engine, &job->previous, &again) != ERR_OK) {
+        if (job->has_previous && job->n_closed == job->n_lent &&
+            engine_open(&m->engine, &job->previous, &again) != ERR_OK) {
             log_error("load", "the model before cannot be loaded either: %s", again.text);
             m->engine = NULL;
         }
@@ -112,9 +119,9 @@ static bool take_scopes(serve *s)
     return s->warm && s->load.scopes;
 }
 
-static bool start_loader(serve *s)
+bool serve_start_loader(serve *s)
 {
-    if (s->opt->warm_prompts && !take_scopes(s)) {
+    if (s->opt->warm_prompts && !s->load.only_closes && !take_scopes(s)) {
         return false;
     }
     s->load.loaded = loop_message_create(LOOP_LOADED, 0);
@@ -138,8 +145,10 @@ bool serve_load_first(serve *s)
         snprintf(s->home.path, sizeof s->home.path, "%s", full);
     }
     free(full);
+    s->memory_bytes =
+        s->opt->engine->mem_limit_mib ? (size_t)s->opt->engine->mem_limit_mib << 20 : memory_available();
     s->load = (load_job){.wanted = options_of(s, &s->home)};
-    return start_loader(s);
+    return serve_start_loader(s);
 }
 
 /* ---- the loaded model ---- */
@@ -324,25 +333,55 @@ static bool has_answers(const serve *s)
     return false;
 }
 
+/* The switch ends with this model. */
+static void go_on_with(serve *s, engine *e)
+{
+    s->switching = SWITCH_NONE;
+    s->current = s->wanted;
+    take_engine(s, e);
+    log_info("load", "%s is loaded", s->model_name);
+    notify_send(&s->notify, "STATUS=Ready: %s", s->model_name);
+    serve_status_changed(s);
+    if (s->phase != SERVE_DRAINING) {
+        pump(s);
+    }
+}
+
 void serve_advance_switch(serve *s)
 {
-    if (s->switching != SWITCH_FINISHING || s->is_stalled || has_answers(s) || serve_end_previews(s)) {
+    if (s->switching != SWITCH_FINISHING || s->is_stalled || s->loader_started || has_answers(s) ||
+        serve_end_previews(s)) {
         return;
     }
-    s->load = (load_job){.old = s->engine,
-                         .wanted = options_of(s, &s->wanted),
+    engine *e = serve_take_resident(s, s->wanted.path);
+    if (e) {
+        if (s->engine) {
+            serve_shelve(s, s->engine, &s->current, clock_ms());
+        }
+        go_on_with(s, e);
+        return;
+    }
+    const catalog_model *m = serve_catalog_entry(s, s->wanted.path);
+    s->load = (load_job){.wanted = options_of(s, &s->wanted),
                          .previous = options_of(s, &s->current),
-                         .has_previous = s->engine != NULL};
-    if (!start_loader(s)) {
-        api_error e;
-        api_error_from(&e, ERR_NOMEM, NULL);
+                         .has_previous = s->engine && !serve_is_pinned(s, &s->current),
+                         .wanted_bytes = m ? (size_t)m->n_bytes : 0};
+    if (s->engine) {
+        serve_shelve(s, s->engine, &s->current, clock_ms());
+    }
+    serve_lend_residents(s);
+    if (!serve_start_loader(s)) {
+        api_error why;
+        api_error_from(&why, ERR_NOMEM, NULL);
+        serve_take_back(s);
+        s->engine = s->engine ? serve_take_resident(s, s->current.path) : NULL;
         s->switching = SWITCH_NONE;
-        fail_held(s, s->wanted.name, &e);
+        fail_held(s, s->wanted.name, &why);
         return;
     }
     s->switching = SWITCH_LOADING;
     s->phase = SERVE_LOADING;
-    s->engine = NULL; /* the loader closes it */
+    s->engine = NULL; /* it is with the residents */
     s->info = NULL;
     s->tool_form = NULL;
     s->load_fraction = 0.0;
@@ -366,8 +405,9 @@ static void on_failed_load(serve *s, loop_message *m)
     if (is_lasting(m->code)) {
         catalog_set_error(s->catalog, name, m->code, m->detail.text);
     }
-    if (m->engine) {
-        take_engine(s, m->engine);
+    engine *before = m->engine ? m->engine : serve_take_resident(s, s->current.path);
+    if (before) {
+        take_engine(s, before);
     } else {
         s->phase = s->phase == SERVE_DRAINING ? s->phase : SERVE_EMPTY;
         s->current = (model_ref){0};
@@ -378,15 +418,13 @@ static void on_failed_load(serve *s, loop_message *m)
 
 static void finish_switch(serve *s, loop_message *m)
 {
-    s->switching = SWITCH_NONE;
+    serve_take_back(s);
     if (m->code == ERR_OK) {
-        s->current = s->wanted;
-        take_engine(s, m->engine);
-        log_info("load", "%s is loaded", s->model_name);
-        notify_send(&s->notify, "STATUS=Ready: %s", s->model_name);
-    } else {
-        on_failed_load(s, m);
+        go_on_with(s, m->engine);
+        return;
     }
+    s->switching = SWITCH_NONE;
+    on_failed_load(s, m);
     serve_status_changed(s);
     if (s->phase != SERVE_DRAINING) {
         pump(s);
@@ -440,6 +478,10 @@ void serve_on_loaded(serve *s, loop_message *m)
 {
     pthread_join(s->loader, NULL);
     s->loader_started = false;
+    if (s->load.only_closes) {
+        serve_on_unloaded(s);
+        return;
+    }
     load_bar_end(&s->bar);
     if (s->switching == SWITCH_LOADING) {
         finish_switch(s, m);
@@ -491,6 +533,7 @@ int serve_tick_switch(serve *s, double now)
     if (s->switching == SWITCH_NONE && n > 0) {
         pump(s);
     }
+    serve_tick_residents(s, now);
     return s->switching == SWITCH_FINISHING ? SWITCH_TICK_MS : SERVE_TICK_MS;
 }
 
@@ -518,6 +561,13 @@ static const char *refusal(const serve *s, const model_ref *ref, api_error *e)
     if (m && m->error) {
         api_error_set(e, 503, "model_load_failed", "model", "%s cannot be loaded: %.300s", ref->name,
                       m->reason);
+        return e->message;
+    }
+    if (!serve_has_model_room(s) && !serve_find_resident(s, ref->path)) {
+        api_error_set(
+            e, 503, "models_pinned", "model",
+            "%s is not loaded, and all models that stay in memory are pinned: see --models-max, --pin",
+            ref->name);
         return e->message;
     }
     return NULL;
@@ -627,6 +677,25 @@ void serve_on_load_model(serve *s, conn *c, bytes *body)
             serve_hold_answer(s, a);
             return;
         }
+    }
+    serve_send_error(s, c, &e);
+}
+
+void serve_on_unload_model(serve *s, conn *c, const bytes *body)
+{
+    api_error e;
+    model_ref ref;
+    char name[REQUEST_MODEL_MAX];
+    read_model(name, body);
+    if (!name[0]) {
+        api_error_set(&e, 400, "missing_field", "model", "model is missing: the name of one of /v1/models");
+    } else if (!serve_find_model(s, name, &ref)) {
+        api_error_set(&e, 404, "model_not_found", "model", "there is no such model; see /v1/models");
+    } else if (serve_unload(s, &ref, &e)) {
+        bytes reply = bytes_empty(4096);
+        bytes_json(&reply, "{\"success\":true,\"model\":%s}", ref.name);
+        serve_send_body(s, c, &reply);
+        return;
     }
     serve_send_error(s, c, &e);
 }

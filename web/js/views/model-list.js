@@ -116,7 +116,7 @@ class ModelList extends LitElement {
         const { server } = this.connection;
         const isNext = this.wanted === one.id || server?.next_model === one.id;
         const isLoading = isNext && server?.state === 'loading';
-        const isCurrent = one.upstream ? one.id === this.chat.loadedModel : one.status?.value === 'loaded';
+        const isCurrent = one.upstream ? one.id === this.chat.loadedModel : one.status?.value === 'loaded' && one.status.current !== false;
         return html`<li class=${isCurrent ? 'current' : ''} aria-current=${isCurrent ? 'true' : nothing}>
             ${isCurrent ? icon('check') : nothing}
             <span class="model-words"><strong>${one.id}</strong>${describe(one)}</span>
