@@ -308,7 +308,7 @@ test('every field with wrong types and ranges is 400 naming it', async () => {
         top_k: [-2, 1.5, 1e9, 'x', []], presence_penalty: [-3, 3, 'x'], frequency_penalty: [-3, 3, []],
         repeat_penalty: [0, -1, 11, 'x'], repetition_penalty: [0, 'x'], seed: [1.5, 'x', [], 1e30],
         max_tokens: [0, -1, 1.5, 1e10, 'x', []], max_completion_tokens: [0, -5, 'x'], n_predict: [-2, 'x'],
-        n: [0, 2, 1.5, 'x'], stream: ['x', 1, []], logprobs: [1, 'x'], top_logprobs: [-1, 21, 'x', 5],
+        n: [0, 9, 1.5, 'x'], stream: ['x', 1, []], logprobs: [1, 'x'], top_logprobs: [-1, 21, 'x', 5],
         stop: [1, '', [''], ['x', 3], Array(17).fill('x'), 'x'.repeat(257)],
         logit_bias: [[], 'x', { a: 1 }, { 1: 'x' }, { 1: 101 }, { 99999: 1 }, { '-1': 1 }],
         messages: [null, [], {}, 'x', [1], [{}], [{ role: 'x', content: 'y' }], [{ role: 'user' }], [{ role: 'user', content: 1 }], [{ role: 'user', content: [1] }]],
