@@ -21,8 +21,11 @@ enum {
     LIMIT_STOP_STRINGS = 16,
     LIMIT_STOP_BYTES = 256,
     LIMIT_TOP_LOGPROBS = 20,
-    LIMIT_CHOICES = 8,      /* n: answers to a prompt */
-    LIMIT_ALL_CHOICES = 32, /* of a request with several prompts */
+    LIMIT_INPUTS = 2048,          /* of an embedding; documents to rank */
+    LIMIT_INPUT_TOKENS = 1 << 20, /* of all of them */
+    LIMIT_INPUT_VALUES = 1 << 22, /* numbers of a reply */
+    LIMIT_CHOICES = 8,            /* n: answers to a prompt */
+    LIMIT_ALL_CHOICES = 32,       /* of a request with several prompts */
     LIMIT_LOGIT_BIAS = 1024,
     LIMIT_MAX_TOKENS_DEFAULT = 2048,
     LIMIT_SPARSE_THRESHOLD = 8192, /* --spec-prefill-threshold */

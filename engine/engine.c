@@ -514,6 +514,7 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
         return err;
     }
     set_info(e);
+    engine_find_pool(e);
     set_defaults(e, opt);
     log_info(
         "eng",

@@ -136,6 +136,9 @@ typedef struct engine_info {
         has_thinking;          /* thinking: the template knows enable_thinking */
     const char *template_text; /* the chat template's source; NULL without one */
     bool writes_tools;         /* it knows no tools: they are written into the system text */
+    gen_pool pool;             /* how the vector of a text is taken */
+    bool is_embedder;          /* the checkpoint was made for that; else any model's states are pooled */
+    bool is_reranker;          /* it judges documents: GEN_POOL_YES */
     double video_fps;          /* default frame rate at which videos are sampled */
     int32_t video_min_frames, video_max_frames;
     int32_t patch_size, merge_size, temporal_patch_size; /* of the vision encoder */
@@ -169,6 +172,11 @@ MUST_CHECK err_code engine_prepare_text(engine *e, gen_request **out, const char
 /* The same for the ids of a prompt; ERR_INVALID if one is outside the vocabulary. */
 MUST_CHECK err_code engine_prepare_tokens(engine *e, gen_request **out, const int32_t *ids, size_t n,
                                           uint64_t scope, const gen_params *params, err_detail *detail);
+/* Texts of which vectors are wanted: a GEN_VECTOR each, in order, then GEN_DONE. pool: not GEN_POOL_NONE.
+ * A text to be embedded gets the tokens that the checkpoint's tokenizer puts behind it; one of ids is
+ * taken as it is. ERR_INVALID and ERR_LIMIT name input[i]; ERR_BUSY: there is no memory now. */
+MUST_CHECK err_code engine_prepare_inputs(engine *e, gen_request **out, const gen_input *inputs, size_t n,
+                                          gen_pool pool, uint64_t scope, err_detail *detail);
 /* Appends the prompt as the chat template renders it; media stand as the template's placeholders.
  * Any thread. */
 MUST_CHECK err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_detail *detail);

@@ -34,6 +34,8 @@
 /* Boundaries within one chunk of a prompt, at most. */
 enum { CHUNK_MARKS = 64 };
 
+enum { POOL_BEHIND_MAX = 4 };
+
 /* What images and videos of requests are read with. */
 typedef struct media_settings {
     const char *video_program;
@@ -110,6 +112,8 @@ struct engine {
     char dir[4096];
     char compute_text[128];
     int32_t prefill_chunk;
+    int32_t behind[POOL_BEHIND_MAX], n_behind; /* the tokens behind a text that is embedded */
+    int32_t yes_id, no_id;                     /* of GEN_POOL_YES */
     media_settings media;
     ledger *memory, *own_memory; /* for requests; the second if engine_options has none */
     bool video_outer_pair;
@@ -167,6 +171,9 @@ void sparse_open(engine *e, const engine_options *opt);
 size_t sparse_bytes(const engine *e, int32_t n_ctx);
 MUST_CHECK err_code sparse_create(engine *e, err_detail *detail);
 void sparse_close(engine *e);
+
+/* inputs.c: what the checkpoint says of vectors, into info, behind, yes_id and no_id. */
+void engine_find_pool(engine *e);
 
 /* Opens the second tier of the prefix cache, if options name one. One that cannot be used is said
  * in the log, and the engine does without. */

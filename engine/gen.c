@@ -87,6 +87,7 @@ void gen_event_free(gen_event *e)
     if (e) {
         free(e->logprobs);
         free(e->text);
+        free(e->vector);
         free(e);
     }
 }

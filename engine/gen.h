@@ -18,6 +18,24 @@
 typedef enum gen_route { GEN_ROUTE_TEXT, GEN_ROUTE_MEDIA } gen_route;
 const char *gen_route_name(gen_route r); /* "text", "media" */
 
+/* What is wanted of a text in place of an answer. */
+typedef enum gen_pool {
+    GEN_POOL_NONE, /* an answer */
+    GEN_POOL_LAST, /* the hidden state of its last token, behind the last norm */
+    GEN_POOL_MEAN, /* the mean of all of them */
+    GEN_POOL_YES   /* one number: how likely "yes" comes next, of "yes" and "no" */
+} gen_pool;
+
+/* A text, or its tokens. */
+typedef struct gen_input {
+    const char *text; /* NULL: ids */
+    size_t len;
+    const char *before,
+        *behind; /* what stands around the text, with control tokens; then the text has none. Or NULL */
+    const int32_t *ids;
+    size_t n_ids;
+} gen_input;
+
 typedef struct gen_bias {
     int32_t id;
     float bias;
@@ -125,6 +143,7 @@ typedef struct gen_timings {
 } gen_timings;
 
 typedef enum gen_event_type {
+    GEN_VECTOR,   /* vector: of the next input (gen_pool) */
     GEN_PROGRESS, /* phase, processed, total */
     GEN_TOKENS,   /* tokens[0..n_tokens) */
     GEN_TEXT,     /* text: of an engine on another machine, which has told its kinds apart */
@@ -179,7 +198,9 @@ typedef struct gen_event {
     int32_t tokens[GEN_EVENT_TOKENS];
     gen_logprob *logprobs; /* [n_tokens] or NULL; freed with the event */
     gen_text *text;        /* GEN_TEXT; freed with the event */
-    gen_usage usage;       /* GEN_DONE after GEN_TEXT */
+    float *vector;         /* [n_vector] GEN_VECTOR; freed with the event */
+    int32_t n_vector;
+    gen_usage usage; /* GEN_DONE after GEN_TEXT */
     gen_finish finish;
     err_code error; /* with GEN_FINISH_ERROR */
     char message[256];

@@ -1,6 +1,8 @@
 /* prefill: a prompt, piece by piece: its images and groups of video frames through the encoder,
  * then chunks of its tokens. Engine thread.
  */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -198,7 +200,7 @@ static err_code begin_chunk(engine *e, slot *s, int32_t n, err_detail *detail)
         .runs = &run,
         .n_runs = 1,
         .logit_rows = &logit_row,
-        .n_logit_rows = begin + n == (int32_t)r->prompt.len ? 1 : 0,
+        .n_logit_rows = begin + n == (int32_t)r->prompt.len && (!r->pool || r->pool == GEN_POOL_YES) ? 1 : 0,
         .embed_rows = e->chunk_rows,
         .embeds = n_rows ? r->embeds + (size_t)first * model_config_feature_width(model_get_config(e->model))
                          : NULL,
@@ -206,6 +208,59 @@ static err_code begin_chunk(engine *e, slot *s, int32_t n, err_detail *detail)
     };
     s->chunk = n;
     return decoder_begin(e->model, e->compute, &b, e->prompt_scratch, detail);
+}
+
+/* The vector of an input that is computed; false if the slot is free afterwards. */
+static bool emit_vector(engine *e, slot *s)
+{
+    const gen_request *r = s->req;
+    const size_t n = r->pool == GEN_POOL_YES ? 1 : (size_t)e->info.n_embd;
+    gen_event *ev = slot_event(s, GEN_VECTOR);
+    float *vector = malloc(n * sizeof *vector);
+    if (!ev || !vector) {
+        free(vector);
+        gen_event_free(ev);
+        slot_finish(e, s, GEN_FINISH_ERROR, ERR_NOMEM, "there is not enough memory for this vector");
+        return false;
+    }
+    if (r->pool == GEN_POOL_YES) {
+        const float *logits = decoder_logits(e->prompt_scratch, 0);
+        vector[0] = 1.0f / (1.0f + expf(logits[e->no_id] - logits[e->yes_id]));
+    }
+    for (size_t i = 0; i < n && r->pool != GEN_POOL_YES; i++) {
+        vector[i] = (float)(r->pooled[i] / (r->pool == GEN_POOL_MEAN ? (double)r->prompt.len : 1.0));
+    }
+    ev->vector = vector;
+    ev->n_vector = (int32_t)n;
+    slot_emit(e, ev);
+    return true;
+}
+
+/* A chunk of an input of which a vector is wanted; behind the last chunk comes the next input. */
+static void pool_chunk(engine *e, slot *s, int32_t n)
+{
+    gen_request *r = s->req;
+    const size_t H = (size_t)e->info.n_embd;
+    const bool is_end = s->prompt_done == (int32_t)r->prompt.len;
+    const int32_t first = r->pool == GEN_POOL_MEAN ? 0 : is_end ? n - 1 : n;
+    for (int32_t row = first; row < n; row++) {
+        const float *hidden = decoder_hidden(e->prompt_scratch, row);
+        for (size_t i = 0; i < H; i++) {
+            r->pooled[i] += (double)hidden[i];
+        }
+    }
+    s->timings.prompt_n = r->n_before + s->prompt_done;
+    slot_emit_progress(e, s, s->timings.prompt_n, r->n_all);
+    if (!is_end || !emit_vector(e, s)) {
+        return;
+    }
+    if (!gen_request_next_input(r)) {
+        slot_finish(e, s, GEN_FINISH_STOP, ERR_OK, NULL);
+        return;
+    }
+    memset(r->pooled, 0, H * sizeof *r->pooled);
+    seq_state_reset(s->seq);
+    s->prompt_done = 0;
 }
 
 /* The chunk is computed; behind the prompt's last token the first one of the answer is drawn. */
@@ -218,6 +273,11 @@ static void end_chunk(engine *e, slot *s)
     s->prompt_done += n;
     s->timings.prompt_n = s->prompt_done - s->timings.cache_n;
     slot_update_timings(s);
+    if (r->pool) {
+        s->chunk = 0;
+        pool_chunk(e, s, n);
+        return;
+    }
     if (slot_may_draft(e, s)) {
         err = show_drafter(e, s, begin, n, &detail);
         if (err != ERR_OK) {

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/gen.h"
-
 gen_request *gen_request_create(void)
 {
     gen_request *r = calloc(1, sizeof *r);
@@ -62,6 +60,22 @@ void gen_request_take_prompt(gen_request *r)
     r->n_boundaries = of->n_boundaries;
 }
 
+bool gen_request_next_input(gen_request *r)
+{
+    if (r->prompt.len > 0) {
+        r->n_before += (int32_t)r->prompt.len;
+        r->input_at++;
+        token_ids_deinit(&r->prompt);
+        token_ids_init(&r->prompt);
+    }
+    if (r->input_at == r->n_inputs) {
+        return false;
+    }
+    r->prompt = r->inputs[r->input_at];
+    token_ids_init(&r->inputs[r->input_at]);
+    return true;
+}
+
 gen_request *gen_request_next(const gen_request *r)
 {
     return r->next;
@@ -116,6 +130,11 @@ void gen_request_free(gen_request *r)
     for (size_t i = 0; i < r->n_media; i++) {
         gen_request_drop_media(r, i);
     }
+    for (size_t i = 0; i < r->n_inputs; i++) {
+        token_ids_deinit(&r->inputs[i]);
+    }
+    free(r->inputs);
+    free(r->pooled);
     free(r->media);
     free(r->embeds);
     free(r->embed_rows);
@@ -146,7 +165,7 @@ gen_request_info gen_request_get_info(const gen_request *r)
 {
     return (gen_request_info){
         .route = r->route,
-        .n_prompt_tokens = (int32_t)r->prompt.len,
+        .n_prompt_tokens = r->pool ? r->n_all : (int32_t)r->prompt.len,
         .max_tokens = r->max_tokens,
         .starts_in_thinking = r->starts_in_thinking,
         .may_think = r->may_think,

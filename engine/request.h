@@ -55,9 +55,14 @@ struct gen_request {
     /* The request whose prompt, positions, media, form and so on these are: this one has copies of the
      * pointers. It lives as long as any that name it. NULL: they are its own. */
     gen_request *of;
-    int32_t n_others;                      /* that name this one */
-    bool is_over;                          /* freed but for them */
-    prompt_end end;                        /* with others: what they begin with */
+    int32_t n_others; /* that name this one */
+    bool is_over;     /* freed but for them */
+    prompt_end end;   /* with others: what they begin with */
+    gen_pool pool;    /* no answer: vectors of the inputs, each of which becomes the prompt in turn */
+    token_ids *inputs;
+    size_t n_inputs, input_at;             /* input_at: of the one that is the prompt */
+    int32_t n_before, n_all;               /* tokens of the inputs before it, of all */
+    double *pooled;                        /* [hidden_size] the sum so far */
     char name[48];                         /* in log lines */
     char cache_name[PREFIX_GIVEN_MAX + 1]; /* its prompt is saved under that name, or ... */
     bool loads_cache; /* ... the entry of that name is read, and that is all; "": neither */
@@ -96,6 +101,9 @@ void gen_request_drop_media(gen_request *r, size_t i);
 MUST_CHECK bool gen_request_share(gen_request *r, int32_t n);
 /* What has become of the prompt since: one of its owner's may have been thinned out. */
 void gen_request_take_prompt(gen_request *r);
+
+/* The next of the inputs is the prompt; false behind the last. */
+bool gen_request_next_input(gen_request *r);
 
 /* All zero; NULL if out of memory. Freed with gen_request_free (gen.h's opaque type, engine.h). */
 MUST_CHECK gen_request *gen_request_create(void);

@@ -20,7 +20,9 @@ void reply_options_deinit(reply_options *o)
     for (size_t i = 0; i < o->n_stops; i++) {
         free(o->stops[i]);
     }
-    free(o->echo);
+    for (size_t i = 0; i < o->n_echoes; i++) {
+        free(o->echoes[i]);
+    }
     free(o->fields);
     bytes_deinit(&o->items);
     tool_set_destroy(o->tools);

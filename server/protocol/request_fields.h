@@ -49,7 +49,12 @@ typedef struct reply_options {
     uint8_t body_hash[HASH_BYTES];           /* of a body that may come again, see prep_order */
     char *stops[LIMIT_STOP_STRINGS];         /* owned copies */
     size_t n_stops;
-    char *echo; /* text echoed before the answer, owned; NULL: none */
+    char *echoes[LIMIT_ALL_CHOICES]; /* of each prompt, shown before the answers to it; owned */
+    size_t n_echoes;
+    int32_t n_dims; /* of vectors: so many numbers; 0: all */
+    int32_t n_top;  /* of ranked documents: the best; 0: all */
+    bool is_base64; /* vectors are written so */
+    bool is_plain;  /* Ollama's older form: the first vector alone */
     /* Responses: ,"instructions":.. and so on, what the response says of its request; owned, NULL: nothing */
     char *fields;
     bool background;                            /* it is answered before it is done */

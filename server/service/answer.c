@@ -30,7 +30,7 @@ answer *answer_create(const dialect *d, uint64_t id, uint64_t conn)
     reply_pieces_init(&a->whole);
     stop_filter_init(&a->reasoning_stream, NULL, 0);
     stop_filter_init(&a->content_stream, NULL, 0);
-    bytes *const buffers[] = {&a->logprobs,    &a->whole_logprobs,  &a->sse,
+    bytes *const buffers[] = {&a->vectors,     &a->logprobs,        &a->whole_logprobs, &a->sse,
                               &a->tools.turns, &a->tools.reasoning, &a->tools.content};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         bytes_init(buffers[i], SIZE_MAX / 2);
@@ -73,7 +73,7 @@ void answer_destroy(answer *a)
     answer_clear_runs(a);
     free(a->tools.runs);
     free(a->others);
-    bytes *const buffers[] = {&a->logprobs,    &a->whole_logprobs,  &a->sse,
+    bytes *const buffers[] = {&a->vectors,     &a->logprobs,        &a->whole_logprobs, &a->sse,
                               &a->tools.turns, &a->tools.reasoning, &a->tools.content};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         bytes_deinit(buffers[i]);
@@ -109,8 +109,9 @@ void answer_begin(answer *a, const gen_request_info *info, const tool_form *form
                                                  .one_call = opt->one_call,
                                                  .is_told = info->is_remote});
     stop_filter_init(&a->content_stream, opt->stops, opt->n_stops);
-    if (opt->echo && a->tools.n_rounds == 0) {
-        reply_pieces_add(&a->pieces, REPLY_CONTENT, opt->echo, strlen(opt->echo));
+    if (opt->n_echoes > 0) {
+        const char *echo = opt->echoes[a->index / (opt->n_choices > 1 ? opt->n_choices : 1)];
+        reply_pieces_add(&a->pieces, REPLY_CONTENT, echo, strlen(echo));
     }
 }
 
@@ -314,6 +315,13 @@ bool answer_take_event(answer *a, const engine *e, const gen_event *event)
             take_token(a, e, event->tokens[i], event->logprobs ? &event->logprobs[i] : NULL);
         }
         break;
+    case GEN_VECTOR:
+        a->timings = event->timings;
+        a->vector_size = event->n_vector;
+        a->n_vectors++;
+        bytes_append(&a->vectors, event->vector, (size_t)event->n_vector * sizeof *event->vector);
+        a->has_lost = a->has_lost || a->vectors.failed;
+        break;
     case GEN_TEXT:
         if (a->first_token_ms <= 0.0) {
             a->first_token_ms = clock_ms();
@@ -354,9 +362,9 @@ static size_t pieces_bytes(const reply_pieces *p)
 size_t answer_bytes(const answer *a)
 {
     const responses_reply *r = &a->reply;
-    const char *const texts[] = {a->opt.echo, a->opt.fields, a->opt.tools ? a->opt.fields : NULL};
+    const char *const texts[] = {a->opt.echoes[0], a->opt.fields, a->opt.tools ? a->opt.fields : NULL};
     size_t n = sizeof *a + a->sse.cap + a->whole_logprobs.cap + a->logprobs.cap + a->body.cap +
-               a->tools.turns.cap + pieces_bytes(&a->whole) + pieces_bytes(&a->pieces) +
+               a->vectors.cap + a->tools.turns.cap + pieces_bytes(&a->whole) + pieces_bytes(&a->pieces) +
                pieces_bytes(&a->parser.pieces);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         n += texts[i] ? strlen(texts[i]) : 0;

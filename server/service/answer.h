@@ -112,8 +112,10 @@ typedef struct answer {
     reply_parser parser;
     stop_filter reasoning_stream, content_stream;
     reply_pieces pieces; /* not yet taken by the reply */
-    bytes logprobs;      /* entries of new content tokens, "{..},{..}" */
-    int32_t n_calls;     /* complete tool calls */
+    bytes vectors;       /* floats, of embeddings and ranks ... */
+    int32_t n_vectors, vector_size;
+    bytes logprobs;  /* entries of new content tokens, "{..},{..}" */
+    int32_t n_calls; /* complete tool calls */
     int32_t n_tokens, n_reasoning_tokens;
     bool stop_found; /* a stop string was found: the engine was told to stop, its last event is awaited */
     gen_finish finish;

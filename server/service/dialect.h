@@ -25,6 +25,7 @@ typedef struct dialect {
     bool has_tools; /* the model's calls are told from its text */
     /* A question about a text (query): prep answers it, nothing is generated. */
     bool is_query;
+    bool has_vectors; /* no text is generated: embeddings and ranks, of the loaded model alone */
     text_query query;
 
     /* Prep threads. The body becomes a request, then one for the engine; see chat_request_parse and
@@ -62,6 +63,9 @@ extern const dialect dialect_responses;       /* POST /v1/responses */
 extern const dialect dialect_event;           /* the same as a WebSocket message, response.create */
 extern const dialect dialect_ollama_chat;     /* POST /api/chat */
 extern const dialect dialect_ollama_generate; /* POST /api/generate */
+extern const dialect dialect_embedding;       /* POST /v1/embeddings */
+extern const dialect dialect_ollama_embed;    /* POST /api/embed, /api/embeddings */
+extern const dialect dialect_rerank;          /* POST /v1/rerank */
 extern const dialect dialect_queries[];       /* by text_query */
 extern const dialect dialect_load;            /* no text: loads a model */
 extern const dialect

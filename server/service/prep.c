@@ -460,12 +460,12 @@ static err_code check(const prep_run *run, const api_request *r, err_detail *d)
         return err_set_param(d, ERR_NOT_FOUND, "model", "model_not_found",
                              "there is no such model; see /v1/models");
     }
-    if (run->is_remote &&
-        (job->order.dialect == &dialect_cache_save || job->order.dialect == &dialect_cache_load)) {
+    if (run->is_remote && (job->order.dialect->has_vectors || job->order.dialect == &dialect_cache_save ||
+                           job->order.dialect == &dialect_cache_load)) {
         return err_set_param(d, ERR_UNSUPPORTED, "model", "not_supported",
-                             "the prompts of this model are kept by the server that has it");
+                             "vectors, ranks and kept prompts of this model are with the server that has it");
     }
-    return run->is_remote
+    return run->is_remote || job->order.dialect->has_vectors
                ? ERR_OK
                : foreign_fields_check(json_root(r->in->keep), job->order.dialect == &dialect_completion, d);
 }
@@ -498,18 +498,21 @@ static err_code finish(prep_run *run, loop_message *m, gen_request *request, boo
 static err_code finish_remote(prep_run *run, loop_message *m, const api_request *r,
                               const completion_prompt *prompt, const prepare_hooks *hooks, err_detail *d)
 {
-    const upstream_prompt raw = {.text = prompt->text, .ids = prompt->ids, .n_ids = prompt->n_ids};
     gen_params *params = &r->in->params;
+    const uint64_t seed = params->seed;
     err_code err = ERR_OK;
-    for (int i = 0; (i == 0 || i < params->n_choices) && err == ERR_OK; i++, params->seed++) {
-        upstream_request *q = NULL;
-        err = is_unwanted(run)
-                  ? ERR_CANCELLED
-                  : upstreams_prepare(run->job->order.upstreams, &q, &run->remote, r, &raw, hooks, d);
-        if (m->remote && q) {
-            upstream_request_append(m->remote, q);
+    for (const completion_prompt *at = prompt; at && err == ERR_OK; at = at->next, params->seed = seed) {
+        const upstream_prompt raw = {.text = at->text, .ids = at->ids, .n_ids = at->n_ids};
+        for (int i = 0; (i == 0 || i < params->n_choices) && err == ERR_OK; i++, params->seed++) {
+            upstream_request *q = NULL;
+            err = is_unwanted(run)
+                      ? ERR_CANCELLED
+                      : upstreams_prepare(run->job->order.upstreams, &q, &run->remote, r, &raw, hooks, d);
+            if (m->remote && q) {
+                upstream_request_append(m->remote, q);
+            }
+            m->remote = m->remote ? m->remote : q;
         }
-        m->remote = m->remote ? m->remote : q;
     }
     if (err == ERR_OK) {
         m->info = upstream_request_info(m->remote);

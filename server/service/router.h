@@ -27,7 +27,7 @@ typedef enum route_id {
     ROUTE_OLLAMA_TAGS,
     ROUTE_OLLAMA_SHOW,
     ROUTE_OLLAMA_VERSION,
-    ROUTE_OLLAMA_EMBED,   /* not supported, and said so */
+    ROUTE_OLLAMA_EMBED,
     ROUTE_COUNT_MESSAGES, /* POST /v1/messages/count_tokens */
     ROUTE_RESPONSES,
     ROUTE_RESPONSES_SOCKET,
@@ -55,7 +55,8 @@ typedef enum route_id {
     ROUTE_MCP_PROMPT,     /* POST /v1/mcp/{server_label}/prompts/get */
     ROUTE_PROPS,
     ROUTE_SLOTS,
-    ROUTE_EMBEDDINGS,  /* not supported, and said so */
+    ROUTE_EMBEDDINGS,
+    ROUTE_RERANK,
     ROUTE_FILE_CREATE, /* POST /v1/files */
     ROUTE_FILES,       /* GET /v1/files */
     ROUTE_FILE,

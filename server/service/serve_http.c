@@ -64,6 +64,9 @@ static void error_headers(char *out, size_t cap, const api_error *e, const char 
 static const dialect *const DIALECTS[] = {
     [ROUTE_CHAT_COMPLETIONS] = &dialect_chat,
     [ROUTE_COMPLETIONS] = &dialect_completion,
+    [ROUTE_EMBEDDINGS] = &dialect_embedding,
+    [ROUTE_OLLAMA_EMBED] = &dialect_ollama_embed,
+    [ROUTE_RERANK] = &dialect_rerank,
     [ROUTE_MESSAGES] = &dialect_messages,
     [ROUTE_OLLAMA_CHAT] = &dialect_ollama_chat,
     [ROUTE_OLLAMA_GENERATE] = &dialect_ollama_generate,
@@ -461,16 +464,9 @@ static void on_generate(serve *s, conn *c, const dialect *d, bytes *body)
     }
 }
 
-static void on_embeddings(serve *s, conn *c)
-{
-    serve_send_fault(s, c, 400, "not_supported", NULL, "this model writes text; it makes no embeddings");
-}
-
 /* The routes that look at no body, or have read it as it came. */
 static void (*const WITHOUT_BODY[])(serve *s, conn *c) = {
     [ROUTE_ASSET] = on_asset,
-    [ROUTE_EMBEDDINGS] = on_embeddings,
-    [ROUTE_OLLAMA_EMBED] = on_embeddings,
     [ROUTE_OLLAMA_TAGS] = serve_on_tags,
     [ROUTE_OLLAMA_VERSION] = serve_on_version,
     [ROUTE_SLOTS] = serve_on_slots,

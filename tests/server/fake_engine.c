@@ -59,6 +59,9 @@ struct gen_request {
     int delay_ms;
     bool fails, sticks, reports_queue, reports_phases;
     int32_t n_top;
+    float *vectors; /* [n_vectors, vector_size] in place of an answer; NULL: none */
+    size_t n_vectors;
+    int32_t vector_size;
     /* while running */
     uint64_t id;
     size_t done;
@@ -311,6 +314,26 @@ err_code engine_prepare_tokens(engine *e, gen_request **out, const int32_t *ids,
     return err;
 }
 
+/* Of every input the vector (its length, 3, 4, 0); of a document how many letters it has. */
+err_code engine_prepare_inputs(engine *e, gen_request **out, const gen_input *inputs, size_t n, gen_pool pool,
+                               uint64_t scope, err_detail *d)
+{
+    (void)e, (void)scope, (void)d;
+    gen_request *r = take(1, sizeof *r);
+    r->vectors = take(n, 4 * sizeof(float));
+    r->n_vectors = n;
+    r->vector_size = pool == GEN_POOL_YES ? 1 : 4;
+    r->text = take(1, 1);
+    for (size_t i = 0; i < n; i++) {
+        const size_t len = inputs[i].text ? inputs[i].len : inputs[i].n_ids;
+        const float vector[4] = {(float)len, 3, 4, 0};
+        memcpy(r->vectors + i * (size_t)r->vector_size, vector, (size_t)r->vector_size * sizeof(float));
+        r->info.n_prompt_tokens += (int32_t)len;
+    }
+    *out = r;
+    return ERR_OK;
+}
+
 err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_detail *d)
 {
     (void)e, (void)d;
@@ -323,6 +346,7 @@ void gen_request_free(gen_request *r)
     while (r) {
         gen_request *behind = r->behind;
         free(r->text);
+        free(r->vectors);
         free(r);
         r = behind;
     }
@@ -413,6 +437,15 @@ static bool step(engine *e, gen_request *r)
     if (r->sticks && r->done > 4) {
         stall();
         r->sticks = false;
+    }
+    if (r->done < r->n_vectors && !r->cancelled) {
+        gen_event *event = new_event(r, GEN_VECTOR);
+        event->n_vector = r->vector_size;
+        event->vector = take((size_t)r->vector_size, sizeof *event->vector);
+        memcpy(event->vector, r->vectors + r->done++ * (size_t)r->vector_size,
+               (size_t)r->vector_size * sizeof(float));
+        send(e, event);
+        return false;
     }
     size_t limit = r->len < (size_t)r->info.max_tokens ? r->len : (size_t)r->info.max_tokens;
     bool failed = r->fails && r->done > 4;
@@ -575,25 +608,6 @@ void engine_end_thinking(engine *e, uint64_t id)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* Every image is 40 x 30 and shows "thumb"; the last byte 'X' makes it one that cannot be read. */
-err_code engine_preview(const engine *e, preview_tokens *out, int fd, size_t n_bytes, bool is_video,
-                        const preview_hooks *hooks, err_detail *d)
-{
-    (void)e, (void)is_video;
-    char last = '\0';
-    if (pread(fd, &last, 1, (off_t)n_bytes - 1) != 1 || last == 'X') {
-        return err_set(d, ERR_CORRUPT, "damaged");
-    }
-    const engine_media_facts facts = {.width = 40, .height = 30};
-    const preview_thumb thumb = {.width = 40, .height = 30, .jpeg = (const uint8_t *)"thumb", .n_bytes = 5};
-    hooks->facts(hooks->ctx, &facts);
-    hooks->thumb(hooks->ctx, &thumb);
-    *out = (preview_tokens){1, 14};
-    return ERR_OK;
-}
-
-/* ---- files for other servers ---- */
-
 /* ---- the rest ---- */
 
 static bool holds(const char *dir, const char *name)
@@ -639,10 +653,12 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
                             .n_ctx = N_CTX,
                             .n_ctx_train = N_CTX,
                             .n_vocab = 256,
-                            .n_embd = 1,
                             .n_parallel = N_SLOTS,
                             .max_images = opt->max_images > 0 ? opt->max_images : LIMIT_IMAGES,
                             .has_vision = !holds(dir, "blind"),
+                            .n_embd = 4,
+                            .pool = GEN_POOL_LAST,
+                            .is_reranker = holds(dir, "ranks"),
                             .has_template = true,
                             .template_text = "<tool_call> <function= <parameter=",
                             .has_thinking = true};

@@ -15,7 +15,13 @@ typedef struct completion_prompt {
     const char *text; /* NULL: ids */
     const int32_t *ids;
     size_t n_ids;
+    const struct completion_prompt *next; /* of a list; NULL: the last */
 } completion_prompt;
+
+/* Reads a text, a list of token ids, or a list of either; returns how many there are, at most `most`.
+ * An error names the field. */
+size_t request_prompts(api_request *r, completion_prompt *first, const json *root, const char *name,
+                       size_t most);
 
 /* Fills r (without messages) and *prompt. ERR_INVALID and ERR_UNSUPPORTED name the field. */
 MUST_CHECK err_code completion_request_parse(api_request *r, completion_prompt *prompt, const char *text,

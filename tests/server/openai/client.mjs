@@ -65,10 +65,25 @@ test('errors become the client\'s error classes', async () => {
 });
 
 test('what is not offered is no failure of the server', async () => {
-    for (const call of [() => client.embeddings.create({ model: 'fake', input: 'a' }), () => client.moderations.create({ input: 'a' }), () => client.images.generate({ prompt: 'a' }), () => client.fineTuning.jobs.list()]) {
+    for (const call of [() => client.moderations.create({ input: 'a' }), () => client.images.generate({ prompt: 'a' }), () => client.fineTuning.jobs.list()]) {
         const error = await call().then(() => null, (e) => e);
         assert.ok(error.status >= 400 && error.status < 500, String(error));
     }
+});
+
+test('embeddings, in base64 as the client asks and as numbers; several choices and prompts', async () => {
+    const size = Math.hypot(2, 3, 4);
+    for (const encoding_format of [undefined, 'float', 'base64']) {
+        const { data, usage } = await client.embeddings.create({ model: 'fake', input: ['ab', 'abc'], encoding_format });
+        const first = encoding_format === 'base64' ? [...new Float32Array(Uint8Array.from(Buffer.from(data[0].embedding, 'base64')).buffer)] : data[0].embedding;
+        first.forEach((x, i) => assert.ok(Math.abs(x - [2, 3, 4, 0][i] / size) < 1e-6));
+        assert.deepEqual([data.length, usage.total_tokens], [2, 5]);
+    }
+    const { choices } = await client.chat.completions.create({ model: 'fake', messages: [{ role: 'user', content: '!choice' }], n: 4 });
+    assert.deepEqual(choices.map((c) => c.message.content), ['You said: ', 'You said: 1', 'You said: 2', 'You said: 3']);
+    const helper = client.chat.completions.stream({ model: 'fake', messages: [{ role: 'user', content: '!choice' }], n: 2 });
+    assert.deepEqual((await helper.finalChatCompletion()).choices.map((c) => c.message.content), ['You said: ', 'You said: 1']);
+    assert.deepEqual((await client.completions.create({ model: 'fake', prompt: ['a', 'b'] })).choices.map((c) => c.text), ['a', 'b']);
 });
 
 test('effort "max", a role without content, logprobs.refusal', async () => {

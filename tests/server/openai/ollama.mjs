@@ -57,7 +57,10 @@ test('errors are words', async () => {
     await assert.rejects(client.chat({ model: 'fake', messages: [] }), /messages must be a list/);
     await assert.rejects(client.chat({ model: 'fake', messages, options: { temperature: 9 } }), /temperature/);
     await assert.rejects(client.generate({ model: 'fake', prompt: 'x', raw: true }), /raw is not supported/);
-    await assert.rejects(client.embed({ model: 'fake', input: 'x' }), /no embeddings/);
+    await assert.rejects(client.embed({ model: 'fake', input: [] }), /input/);
+    const { embeddings } = await client.embed({ model: 'fake', input: ['ab', 'c'] });
+    assert.deepEqual(embeddings.map((v) => v.length), [4, 4]);
+    assert.equal((await client.embeddings({ model: 'fake', prompt: 'ab' })).embedding.length, 4);
     await assert.rejects(client.chat({ model: 'fake', messages: [{ role: 'user', content: '!fail now' }] }));
     await assert.rejects(async () => {
         for await (const part of await client.chat({ model: 'fake', messages: [{ role: 'user', content: '!fail now' }], stream: true })) assert.ok(part);

@@ -101,7 +101,7 @@ test('the options of the text are echoed', async () => {
 
 test('wrong fields of a completion are named', async () => {
     for (const [body, param] of [
-        [{}, 'prompt'], [{ prompt: 3 }, 'prompt'], [{ prompt: [1, 'a'] }, 'prompt'], [{ prompt: ['a', 'b'] }, 'prompt'],
+        [{}, 'prompt'], [{ prompt: 3 }, 'prompt'], [{ prompt: [1, 'a'] }, 'prompt'],
         [{ prompt: 'a', n: 9 }, 'n'], [{ prompt: 'a', best_of: 2 }, 'best_of'], [{ prompt: 'a', logprobs: 6 }, 'logprobs'],
         [{ prompt: 'a', suffix: 'b' }, 'suffix'], [{ prompt: [97], echo: true }, 'echo'], [{ prompt: 'a', temperature: -1 }, 'temperature'],
     ]) {
@@ -109,7 +109,6 @@ test('wrong fields of a completion are named', async () => {
         assert.ok(reply.status === 400 || reply.status === 501, reply.text);
         assert.equal(reply.json().error.param, param, JSON.stringify(body));
     }
-    assert.equal((await ask('/v1/embeddings', { input: 'a' }, 400)).error.code, 'not_supported');
 });
 
 test('places', async () => {

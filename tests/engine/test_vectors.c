@@ -1,0 +1,186 @@
+/* Vectors of texts: a small random checkpoint of Qwen3-Embedding's shape against what Hugging Face
+ * transformers computes (tests/data/qwen3_embedding: the states behind the last norm, of length 1),
+ * within 1e-4; chunks change nothing, nor what runs beside; the tokenizer's last token stands behind
+ * a text; limits. */
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "tests/engine/answers.h"
+
+enum { WIDTH = 64, IDS_MAX = 64, CASES = 2 };
+
+typedef struct reference {
+    int32_t ids[IDS_MAX];
+    size_t n;
+    double last[WIDTH], mean[WIDTH];
+} reference;
+
+static void read_numbers(double *out, const json *list)
+{
+    size_t i = 0;
+    for (const json *v = json_child(list); v && i < WIDTH; v = json_next(v)) {
+        out[i++] = json_num(v, NAN);
+    }
+    CHECK_INT(i, WIDTH);
+}
+
+static void read_references(reference all[CASES])
+{
+    json_doc *doc = NULL;
+    err_detail d = {0};
+    bytes text = bytes_empty(1 << 20);
+    CHECK_OK(file_read(&text, check_data("qwen3_embedding/reference.json"), &d), d);
+    CHECK_OK(json_parse(&doc, bytes_str(&text), text.len, LIMIT_JSON_DEPTH, &d), d);
+    size_t n = 0;
+    for (const json *v = json_child(json_get(json_root(doc), "cases")); v && n < CASES; v = json_next(v)) {
+        reference *r = &all[n++];
+        for (const json *id = json_child(json_get(v, "ids")); id && r->n < IDS_MAX; id = json_next(id)) {
+            int64_t value = 0;
+            CHECK(json_int(id, 0, INT32_MAX, &value));
+            r->ids[r->n++] = (int32_t)value;
+        }
+        read_numbers(r->last, json_get(v, "last"));
+        read_numbers(r->mean, json_get(v, "mean"));
+    }
+    CHECK_INT(n, CASES);
+    json_free(doc);
+    bytes_deinit(&text);
+}
+
+/* The vectors of n inputs, scaled to length 1; returns the tokens that were computed. */
+static int32_t ask(engine *e, const gen_input *inputs, size_t n, gen_pool pool, float out[][WIDTH])
+{
+    static uint64_t id;
+    gen_request *r = NULL;
+    err_detail d = {0};
+    size_t n_vectors = 0;
+    int32_t computed = -1;
+    CHECK_OK(engine_prepare_inputs(e, &r, inputs, n, pool, 0, &d), d);
+    answers_submit(e, r, ++id);
+    while (computed < 0) {
+        void *message = NULL;
+        if (!mailbox_pop_wait(answer_events, &message, ANSWER_WAIT_MS)) {
+            check_fail(__FILE__, __LINE__, "no event for a minute");
+            exit(1);
+        }
+        gen_event *ev = message;
+        if (ev->type == GEN_VECTOR && n_vectors < n) {
+            double sum = 0;
+            CHECK_INT(ev->n_vector, WIDTH);
+            for (int i = 0; i < WIDTH; i++) {
+                sum += (double)ev->vector[i] * ev->vector[i];
+            }
+            for (int i = 0; i < WIDTH; i++) {
+                out[n_vectors][i] = (float)(ev->vector[i] / sqrt(sum));
+            }
+            n_vectors++;
+        } else if (ev->type == GEN_DONE) {
+            CHECK_INT(ev->finish, GEN_FINISH_STOP);
+            computed = ev->timings.prompt_n;
+        }
+        gen_event_free(ev);
+    }
+    CHECK_INT(n_vectors, n);
+    return computed;
+}
+
+static double farthest(const float *v, const double *wanted)
+{
+    double most = 0;
+    for (int i = 0; i < WIDTH; i++) {
+        most = fmax(most, fabs(v[i] - wanted[i]));
+    }
+    return most;
+}
+
+static engine *open_model(int32_t chunk)
+{
+    return answers_open(&(engine_options){.model_dir = check_data("qwen3_embedding"),
+                                          .n_ctx = 256,
+                                          .n_parallel = 2,
+                                          .n_threads = 2,
+                                          .prefill_chunk = chunk,
+                                          .rope_bf16 = true, /* as the reference was computed */
+                                          .exact = true});
+}
+
+static void test_reference(int32_t chunk)
+{
+    reference refs[CASES] = {0};
+    float got[2 * CASES][WIDTH];
+    gen_input inputs[2 * CASES];
+    read_references(refs);
+    engine *e = open_model(chunk);
+    CHECK(engine_get_info(e)->is_embedder);
+    CHECK_INT(engine_get_info(e)->pool, GEN_POOL_LAST);
+    for (size_t i = 0; i < 2 * CASES; i++) { /* each twice: nothing is left of the one before */
+        inputs[i] = (gen_input){.ids = refs[i % CASES].ids, .n_ids = refs[i % CASES].n};
+    }
+    const int32_t n = ask(e, inputs, 2 * CASES, GEN_POOL_LAST, got);
+    CHECK_INT(n, 2 * (refs[0].n + refs[1].n));
+    for (size_t i = 0; i < 2 * CASES; i++) {
+        CHECK(farthest(got[i], refs[i % CASES].last) < 1e-4);
+        CHECK(farthest(got[i], refs[(i + 1) % CASES].last) > 1e-2);
+    }
+    ask(e, inputs, 2 * CASES, GEN_POOL_MEAN, got);
+    for (size_t i = 0; i < 2 * CASES; i++) {
+        CHECK(farthest(got[i], refs[i % CASES].mean) < 1e-4);
+    }
+    engine_close(e);
+}
+
+/* <|endoftext|> is the token 1797 of this tokenizer, or whatever it says; a text ends with it. */
+static void test_end(void)
+{
+    static const char TEXT[] = "a red circle";
+    float got[2][WIDTH];
+    err_detail d = {0};
+    engine *e = open_model(0);
+    bytes ids = bytes_empty(4096);
+    CHECK_OK(
+        engine_tokenize(e, &ids, "a red circle<|endoftext|>", strlen("a red circle<|endoftext|>"), true, &d),
+        d);
+    int32_t list[32];
+    size_t n = 0;
+    for (char *at = (char *)(uintptr_t)bytes_str(&ids); *at && n < 32; at += *at == ',') {
+        list[n++] = (int32_t)strtol(at, &at, 10);
+    }
+    const gen_input inputs[2] = {{.text = TEXT, .len = strlen(TEXT)}, {.ids = list, .n_ids = n}};
+    CHECK_INT(ask(e, inputs, 2, GEN_POOL_LAST, got), 2 * n);
+    CHECK(memcmp(got[0], got[1], sizeof got[0]) == 0);
+    bytes_deinit(&ids);
+    engine_close(e);
+}
+
+static void test_bad(void)
+{
+    static int32_t many[300];
+    const int32_t beyond = 1 << 20;
+    const gen_input bad[] = {{.text = "", .len = 0},
+                             {.ids = many, .n_ids = 0},
+                             {.ids = &beyond, .n_ids = 1},
+                             {.ids = many, .n_ids = 300}};
+    engine *e = open_model(0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const gen_input inputs[2] = {{.text = "fine", .len = 4}, bad[i]};
+        gen_request *r = NULL;
+        err_detail d = {0};
+        CHECK_INT(engine_prepare_inputs(e, &r, inputs, 2, GEN_POOL_LAST, 0, &d),
+                  i == 3 ? ERR_LIMIT : ERR_INVALID);
+        CHECK_STR(d.param, "input[1]");
+        CHECK(!r);
+    }
+    engine_close(e);
+}
+
+int main(void)
+{
+    answers_begin();
+    test_reference(0);
+    test_reference(16);
+    test_end();
+    test_bad();
+    answers_end();
+    CHECK_DONE();
+}
