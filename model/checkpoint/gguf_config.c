@@ -15,6 +15,7 @@ static err_code write_nemotron(const gguf_job *j);
 static err_code write_minimax(const gguf_job *j);
 static err_code write_dense(const gguf_job *j);
 static err_code write_granite(const gguf_job *j);
+static err_code write_smollm3(const gguf_job *j);
 static err_code write_glm(const gguf_job *j);
 
 /* general.architecture, and the model_type whose layers it has. */
@@ -42,6 +43,8 @@ static const architecture ARCHITECTURES[] = {
     {"gpt-oss", "gpt_oss", .parts = {write_experts}},
     {"llama", "llama", {write_dense}, .permuted = true},
     {"qwen2", "qwen2", .parts = {write_dense}},
+    {"mistral3", "ministral3", {write_dense}, .permuted = true},
+    {"smollm3", "smollm3", {write_dense, write_smollm3}, .permuted = true},
     {"granite", "granite", {write_dense, write_granite}, .permuted = true},
     {"glm4moe", "glm4_moe", .parts = {write_glm}},
     {"gemma4", "gemma4", {gguf_write_gemma}, .no_rope = true},
@@ -309,6 +312,13 @@ static err_code write_granite(const gguf_job *j)
     return ERR_OK;
 }
 
+/* Which layers are not rotated is not in the file: every fourth, as published. */
+static err_code write_smollm3(const gguf_job *j)
+{
+    bytes_append_str(j->out, ",\"no_rope_layer_interval\":4");
+    return ERR_OK;
+}
+
 static err_code write_glm(const gguf_job *j)
 {
     static const gguf_count counts[] = {
@@ -392,6 +402,11 @@ static void write_scaling(const gguf_job *j, const architecture *a)
     if (gguf_job_count(j, "rope.scaling.original_context_length", &original)) {
         bytes_printf(j->out, ",\"original_max_position_embeddings\":%llu", (unsigned long long)original);
     }
+    double all = 0; /* the length of queries and keys that YaRN gives is divided by that of this number */
+    if (gguf_number(gguf_job_find(j, "rope.scaling.yarn_log_multiplier"), &all) && all > 0) {
+        bytes_printf(j->out, ",\"mscale\":1,\"mscale_all_dim\":%.9g", all);
+    }
+    gguf_job_write_number(j, "attention.temperature_scale", "llama_4_scaling_beta"); /* Ministral 3 */
     bytes_printf(j->out, ",\"truncate\":%s", strcmp(a->model_type, "gpt_oss") == 0 ? "false" : "true");
 }
 

@@ -104,7 +104,7 @@ static const random_family RANDOM_FAMILIES[] = {
      "\"sliding_window\":20,\"max_window_layers\":2" RANDOM_ROPE("") "}"},
     {"smollm3", RANDOM_TEXT_ONLY,
      "{\"model_type\":\"smollm3\"," RANDOM_SIZES
-     ",\"intermediate_size\":80,\"no_rope_layers\":[1,0,1,0]" RANDOM_ROPE("") "}"},
+     ",\"intermediate_size\":80,\"no_rope_layers\":[1,1,1,0]" RANDOM_ROPE("") "}"},
     {"glm4_moe", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY,
      "{\"model_type\":\"glm4_moe\"," RANDOM_SIZES ",\"intermediate_size\":80,\"n_routed_experts\":8,\"num_"
      "experts_per_tok\":2,\"moe_intermediate_size\":24,"

@@ -14,11 +14,11 @@ int main(void)
         const char *name;
         bool gguf;
     } sets[] = {
-        {"llama", true},       {"llama_linear", false},    {"mistral", false},   {"mistral_window", false},
-        {"ministral3", false}, {"ministral3_tied", false}, {"qwen2", true},      {"qwen2_window", false},
-        {"granite", true},     {"granite_biased", true},   {"smollm3", false},   {"smollm3_plain", false},
-        {"glm4_moe", true},    {"glm4_moe_normed", true},  {"nemotron_h", true}, {"nemotron_h_latent", true},
-        {"minimax_m2", true},  {"minimax_m2_tied", true},
+        {"llama", true},      {"llama_linear", false},   {"mistral", false},   {"mistral_window", false},
+        {"ministral3", true}, {"ministral3_tied", true}, {"qwen2", true},      {"qwen2_window", false},
+        {"granite", true},    {"granite_biased", true},  {"smollm3", false},   {"smollm3_plain", false},
+        {"glm4_moe", true},   {"glm4_moe_normed", true}, {"nemotron_h", true}, {"nemotron_h_latent", true},
+        {"minimax_m2", true}, {"minimax_m2_tied", true},
     };
     char folder[] = "/tmp/parley_families_XXXXXX", dir[4200], path[64];
     CHECK(mkdtemp(folder) != NULL);

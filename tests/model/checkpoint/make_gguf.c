@@ -507,6 +507,12 @@ static void write_metadata(converter *c)
     if (cfg->n_recurrent_layers > 0 && !mamba) {
         put_count(c, "full_attention_interval", cfg->n_layers / cfg->n_attention_layers);
     }
+    if (cfg->query_growth > 0) {
+        put_real(c, "attention.temperature_scale", (double)cfg->query_growth);
+    }
+    if (cfg->full.rope.yarn_factor > 0 && cfg->full.rope.magnitude == 1) {
+        put_real(c, "rope.scaling.yarn_log_multiplier", 1.0);
+    }
     if (strcmp(c->arch, "granite") == 0) {
         put_real(c, "attention.scale", cfg->attention_scale);
         put_real(c, "embedding_scale", (double)cfg->embed_scale);
@@ -682,6 +688,8 @@ static const char *arch_of(const char *model_type, bool experts)
         {"llama", "llama"},
         {"qwen2", "qwen2"},
         {"granite", "granite"},
+        {"ministral3", "mistral3"},
+        {"smollm3", "smollm3"},
         {"glm4_moe", "glm4moe"},
         {"gemma4", "gemma4"},
     };
@@ -721,7 +729,10 @@ int main(int argc, char **argv)
     c.arch = arch_of(c.cfg.family, c.cfg.n_experts > 0);
     c.tiled = strncmp(c.arch, "qwen35", 6) == 0;
     c.is_gemma = strcmp(c.arch, "gemma4") == 0;
-    c.permuted = strcmp(c.arch, "llama") == 0 || strcmp(c.arch, "granite") == 0;
+    static const char *const permuted[] = {"llama", "granite", "mistral3", "smollm3"};
+    for (size_t i = 0; i < ARRAY_LEN(permuted); i++) {
+        c.permuted = c.permuted || strcmp(c.arch, permuted[i]) == 0;
+    }
     maker_init(&c.text);
     maker_init(&c.vision);
     write_metadata(&c);

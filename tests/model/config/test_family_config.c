@@ -212,7 +212,7 @@ static void test_llama_and_others(void)
     CHECK(cfg.attention_biases && cfg.layers[1] == LAYER_ATTENTION && cfg.layers[2] == LAYER_SLIDING);
     CHECK_OK(load_with(&cfg, "qwen2", ",\"use_sliding_window\":false", &d), d);
     CHECK_INT(cfg.n_sliding_layers, 0);
-    CHECK_OK(load_with(&cfg, "smollm3", "", &d), d);
+    CHECK_OK(load_with(&cfg, "smollm3", ",\"no_rope_layers\":[1,0,1,0]", &d), d);
     CHECK(!cfg.no_rope[0] && cfg.no_rope[1] && !cfg.no_rope[2] && cfg.no_rope[3]);
     CHECK_OK(load_with(&cfg, "smollm3", ",\"no_rope_layers\":null", &d), d);
     CHECK(!cfg.no_rope[0] && !cfg.no_rope[1] && !cfg.no_rope[2] && cfg.no_rope[3]); /* every fourth */
