@@ -217,7 +217,7 @@ test('an image of a result is shown, kept, goes along, and goes out with the cha
         const { fromJson } = await import(new URL('js/state/transfer.js', document.baseURI).href);
         const { chat } = /** @type {any} */ (document.querySelector('parley-app'));
         const called = ({ messages, options }) => [options, Object.values(messages).filter(({ tools }) => tools).map(({ tools, attachments }) => [tools[0].server, tools[0].output, tools[0].id === attachments[0].tool, attachments[0].blob.size])];
-        return [called(fromJson(text)[0]), called(chat.current)];
+        return [fromJson(text)[0], chat.current].map((one) => JSON.stringify(called(one)));
     }, readFileSync(await file.path(), 'utf8'));
     assert.deepEqual(again, before, 'and comes in again');
     await done();
