@@ -16,8 +16,11 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LICENCES = {"lit": "BSD-3-Clause", "lit-html": "BSD-3-Clause", "lit-element": "BSD-3-Clause", "@lit/reactive-element": "BSD-3-Clause",
-            "marked": "MIT AND BSD-3-Clause", "highlight.js": "BSD-3-Clause", "temml": "MIT", "pdfjs-dist": "Apache-2.0"}
+# Licences by what each says in its own words.
+LICENCES = {"Permission is hereby granted, free of charge,": "MIT", "Apache License Version 2.0": "Apache-2.0",
+            "Permission to use, copy, modify, and/or distribute this software": "ISC",
+            "Redistribution and use in source and binary forms": "BSD-3-Clause",
+            "This is free and unencumbered software": "Unlicense"}
 
 
 def run(*command):
@@ -42,12 +45,22 @@ def purl(text):
     return {"externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": text}]}
 
 
+def licence_of(name):
+    """By the text that scripts/vendor has put beside the module."""
+    file = ROOT / f"web/vendor/licenses/{name.lstrip('@').replace('/', '-')}.txt"
+    text = " ".join(file.read_text().split())
+    found = [licence for words, licence in LICENCES.items() if words in text]
+    if not found:
+        sys.exit(f"sbom: {file.relative_to(ROOT)} is a licence that tools/sbom.py does not know")
+    return " AND ".join(found)
+
+
 def vendored():
     """What scripts/vendor pins; the bundler itself is not in the page."""
     pinned = re.findall(r"^(\S+)@(\S+) +([0-9a-f]{64})$", (ROOT / "scripts/vendor").read_text(), re.M)
     for name, version, digest in sorted(pinned):
         if not name.startswith("@esbuild/"):
-            yield package(name, version, LICENCES[name], checksums=[{"algorithm": "SHA256", "checksumValue": digest}],
+            yield package(name, version, licence_of(name), checksums=[{"algorithm": "SHA256", "checksumValue": digest}],
                           **purl(f"pkg:npm/{name.replace('@', '%40')}@{version}"))
 
 

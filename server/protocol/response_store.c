@@ -174,6 +174,14 @@ bool response_store_remove(response_store *l, uint64_t scope, const char *id, do
     return found;
 }
 
+size_t response_store_bytes(response_store *l)
+{
+    pthread_mutex_lock(&l->lock);
+    const size_t n = l->shares.n_bytes;
+    pthread_mutex_unlock(&l->lock);
+    return n;
+}
+
 void response_store_tick(response_store *l, double now_ms)
 {
     pthread_mutex_lock(&l->lock);

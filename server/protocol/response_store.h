@@ -47,6 +47,9 @@ bool response_store_find_item(response_store *l, uint64_t scope, const char *ite
 /* Forgets it; false if it was not there. */
 bool response_store_remove(response_store *l, uint64_t scope, const char *id, double now_ms);
 
+/* Bytes of text that it has, taken from memory. */
+size_t response_store_bytes(response_store *l);
+
 /* Drops what is too old, and gives up the oldest while requests wait for memory. */
 void response_store_tick(response_store *l, double now_ms);
 

@@ -44,6 +44,7 @@ typedef struct metrics_gauges {
     const engine_status *engine;    /* NULL while loading */
     const char *compute;            /* or NULL */
     ledger_status memory;           /* what requests have reserved */
+    size_t kept_bytes;              /* what kept answers and conversations have beside */
 } metrics_gauges;
 
 /* One finished answer. */

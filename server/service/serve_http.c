@@ -386,8 +386,8 @@ static void on_metrics(serve *s, conn *c)
                         .answers = serve_count_open_answers(s),
                         .engine = s->engine ? &status : NULL,
                         .compute = s->info ? s->info->compute : NULL,
-                        .n_resident = (int)s->n_shelf + (s->engine != NULL),
-                        .memory = ledger_get_status(s->memory)};
+                        .n_resident = (int)s->n_shelf + (s->engine != NULL)};
+    g.memory = serve_memory_status(s, &g.kept_bytes);
     size_t n_files = 0;
     file_store_usage(s->files, &g.stored_bytes, &n_files);
     g.n_files = n_files;

@@ -93,6 +93,14 @@ void serve_keep_answer(serve *s, answer *a)
     }
 }
 
+ledger_status serve_memory_status(const serve *s, size_t *kept)
+{
+    ledger_status memory = ledger_get_status(s->memory);
+    *kept = s->kept.n_bytes + response_store_bytes(s->response_store);
+    memory.used -= *kept < memory.used ? *kept : memory.used;
+    return memory;
+}
+
 void serve_expire_answers(serve *s, double now)
 {
     if (now - s->expired_ms < SERVE_TICK_MS) {

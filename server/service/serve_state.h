@@ -528,6 +528,9 @@ size_t serve_take_stream(const serve *s, conn *c, answer *a, bytes *out, size_t 
 /* The answer has ended: it stays for a while if it may be asked for again, and others may have to
  * go for it. It may be gone when this returns. */
 void serve_keep_answer(serve *s, answer *a);
+/* The memory of requests, with what they have as used; *kept: what answers and conversations that are
+ * kept have of it beside. */
+ledger_status serve_memory_status(const serve *s, size_t *kept);
 /* Drops those whose time is over. */
 void serve_expire_answers(serve *s, double now);
 /* Why there is no such response: it had to go early, or is not known. */

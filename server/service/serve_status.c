@@ -271,13 +271,15 @@ static void write_model(bytes *out, const serve *s)
     bytes_append_str(out, ",\"residents\":[");
     serve_write_residents(s, out);
     bytes_append_char(out, ']');
-    const ledger_status memory = ledger_get_status(s->memory);
-    bytes_printf(
-        out,
-        ",\"memory\":{\"rss_bytes\":%" PRIu64 ",\"weight_bytes\":%" PRIu64 ",\"state_bytes\":%" PRIu64
-        ",\"available_bytes\":%zu,\"request_limit\":%zu,\"request_bytes\":%zu,\"cache_type\":\"%s\"}",
-        metrics_resident_bytes(), info ? info->weight_bytes : 0, info ? info->state_bytes : 0,
-        memory_available(), memory.limit, memory.used, info ? info->cache_type : "");
+    size_t kept;
+    const ledger_status memory = serve_memory_status(s, &kept);
+    bytes_printf(out,
+                 ",\"memory\":{\"rss_bytes\":%" PRIu64 ",\"weight_bytes\":%" PRIu64
+                 ",\"state_bytes\":%" PRIu64
+                 ",\"available_bytes\":%zu,\"request_limit\":%zu,\"request_bytes\":%zu,"
+                 "\"kept_bytes\":%zu,\"cache_type\":\"%s\"}",
+                 metrics_resident_bytes(), info ? info->weight_bytes : 0, info ? info->state_bytes : 0,
+                 memory_available(), memory.limit, memory.used, kept, info ? info->cache_type : "");
 }
 
 /* The work that comes before the engine, of everybody. */

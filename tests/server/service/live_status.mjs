@@ -34,6 +34,7 @@ test('an idle server', async () => {
     assert.equal(await metric(server, 'parley_memory_available_bytes') > 1 << 20, true);
     assert.equal(await metric(server, 'parley_request_memory_limit_bytes'), s.memory.request_limit);
     assert.equal(await metric(server, 'parley_request_memory_bytes'), s.memory.request_bytes);
+    assert.equal(await metric(server, 'parley_kept_memory_bytes'), s.memory.kept_bytes);
     for (const name of ['peak_bytes', 'waits_total', 'refusals_total']) assert.ok((await metric(server, `parley_request_memory_${name}`)) >= 0, name);
 });
 
