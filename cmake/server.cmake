@@ -43,7 +43,7 @@ target_link_libraries(net_echo PRIVATE parley_server)
 
 # A test that drives a server has the machine for itself; these wait for clocks most of the time, and go beside others.
 set(waiting_tests live_limits live_unread live_chat live_socket live_listen live_remote live_guards live_idempotency
-    live_upstream real_mcp real_pull)
+    live_upstream real_mcp real_rounds real_pull)
 
 function(server_test name script program)
     add_test(NAME server/${name} COMMAND ${NODE} ${script} ${program})

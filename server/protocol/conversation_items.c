@@ -108,12 +108,30 @@ static void trust(conversation *c, const json *item)
                     json_str(json_get(item, "name"), ""));
 }
 
+/* What the model called it with; nothing where that was no object: then the result says so. */
+static const json *run_arguments(conversation *c, const json *item)
+{
+    const json *given = json_get(item, "arguments");
+    const char *text = json_str(given, NULL);
+    json_doc *doc = NULL;
+    json *none;
+    if (!text || !text[0] ||
+        (json_parse(&doc, text, strlen(text), LIMIT_JSON_DEPTH, NULL) == ERR_OK &&
+         json_is(json_root(doc), JSON_OBJECT))) {
+        json_free(doc);
+        return given;
+    }
+    json_free(doc);
+    doc = json_build(&none, JSON_OBJECT);
+    return api_request_keep_built(c->r, doc);
+}
+
 static void add_run(conversation *c, const json *item, const json *output, const char *path)
 {
     const char *id = json_str(json_get(item, "id"), NULL);
     chat_message *m = open_answer(c);
     m = m ? m : conversation_add(c, CHAT_ASSISTANT);
-    conversation_call(c, m, id, model_name(c, item), json_get(item, "arguments"), path);
+    conversation_call(c, m, id, model_name(c, item), run_arguments(c, item), path);
     m = conversation_add(c, CHAT_TOOL);
     conversation_result(c, m, id, path);
     content_read(&c->content, m, output, path);

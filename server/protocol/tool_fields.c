@@ -135,6 +135,7 @@ static const json *expand(api_request *r, const json *tools, tool_layout layout)
         if (is_mcp(t)) {
             tool_plan_add(plan, e, t, path, is_own, &own);
         } else {
+            tool_plan_add_own(plan, e, name_of(t, layout));
             json_add_shared(doc, list, NULL, t);
         }
     }

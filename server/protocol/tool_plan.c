@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "base/memory.h"
 
-enum { PLAN_BYTES = 8 << 20, PATH_BYTES = ERR_PARAM_MAX };
+enum { PLAN_BYTES = 8 << 20, PATH_BYTES = ERR_PARAM_MAX, NAMES_SHOWN = 32 };
 
 tool_plan *tool_plan_create(mcp_catalog *catalog)
 {
@@ -31,6 +31,7 @@ void tool_plan_destroy(tool_plan *p)
         mcp_catalog_release(p->catalog);
         arena_destroy(p->arena);
         free(p->tools);
+        free(p->own);
         free(p->calls);
         free(p);
     }
@@ -119,6 +120,35 @@ static void check_entry(first_error *e, const json *entry, const mcp_server_view
 }
 
 /* ---- names ---- */
+
+void tool_plan_add_own(tool_plan *p, first_error *e, const char *name)
+{
+    char *copy = arena_strdup(p->arena, name, strlen(name));
+    if (!copy || !memory_grow(&p->own, &p->cap_own, p->n_own + 1, 8, sizeof *p->own)) {
+        request_no_memory(e);
+        return;
+    }
+    p->own[p->n_own++] = copy;
+}
+
+bool tool_plan_is_own(const tool_plan *p, const char *name, size_t len)
+{
+    for (size_t i = 0; i < p->n_own; i++) {
+        if (strlen(p->own[i]) == len && memcmp(p->own[i], name, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void tool_plan_write_names(const tool_plan *p, bytes *out)
+{
+    const size_t n = p->n_tools + p->n_own;
+    for (size_t i = 0; i < n && i < NAMES_SHOWN; i++) {
+        bytes_printf(out, "%s%s", i ? ", " : "", i < p->n_tools ? p->tools[i].name : p->own[i - p->n_tools]);
+    }
+    bytes_append_str(out, n > NAMES_SHOWN ? ", ..." : "");
+}
 
 const planned_tool *tool_plan_find(const tool_plan *p, const char *name, size_t len)
 {

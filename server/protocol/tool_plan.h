@@ -10,6 +10,7 @@
 #define PARLEY_SERVER_PROTOCOL_TOOL_PLAN_H
 
 #include "base/arena.h"
+#include "base/bytes.h"
 #include "base/json.h"
 #include "server/mcp/mcp_catalog.h"
 #include "server/protocol/first_error.h"
@@ -33,6 +34,8 @@ typedef struct tool_plan {
     arena *arena;
     planned_tool *tools;
     size_t n_tools, cap_tools;
+    const char **own; /* the names of the client's tools, which run elsewhere */
+    size_t n_own, cap_own;
     planned_call *calls;
     size_t n_calls;
     const mcp_server_view *servers[MCP_SERVERS]; /* that the request names */
@@ -47,6 +50,12 @@ void tool_plan_destroy(tool_plan *p); /* NULL allowed */
  * ERR_INVALID names the field. */
 void tool_plan_add(tool_plan *p, first_error *e, const json *entry, const char *path,
                    bool (*is_taken)(void *ctx, const char *name), void *ctx);
+/* Notes a tool of the client. */
+void tool_plan_add_own(tool_plan *p, first_error *e, const char *name);
+/* Whether the client has a tool of this name. */
+bool tool_plan_is_own(const tool_plan *p, const char *name, size_t len);
+/* Appends the names that may be called, with commas: some of them, if they are many. */
+void tool_plan_write_names(const tool_plan *p, bytes *out);
 /* The tool that the model means; NULL: none of these. p may be NULL. */
 const planned_tool *tool_plan_find(const tool_plan *p, const char *name, size_t len);
 /* What the model calls a server's tool; NULL if it is not there. p may be NULL. */

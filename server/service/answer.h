@@ -48,6 +48,7 @@ typedef struct tool_run {
     char id[48];                        /* of its item */
     char approval_id[48];               /* of the person's word that allowed it; "": nobody was asked */
     bytes label, tool, name, arguments; /* of the server, of the tool there, for the model */
+    bool is_unknown;                    /* there is no tool of this name; the model is told */
     bool runs_unasked, is_done;
     double begun_ms;
 } tool_run;

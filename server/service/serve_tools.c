@@ -12,19 +12,22 @@
 
 /* ---- what the model writes ---- */
 
-static tool_run *add_run(answer *a, const planned_tool *t, const char *approval_id)
+/* t NULL: the model means a tool that does not exist, `name`; its item is one of the first server. */
+static tool_run *add_run(answer *a, const planned_tool *t, const char *name, const char *approval_id)
 {
+    const tool_plan *p = a->opt.plan;
     tool_rounds *r = &a->tools;
     if (!memory_grow(&r->runs, &r->cap_runs, r->n_runs + 1, 4, sizeof *r->runs)) {
         a->has_lost = true;
         return NULL;
     }
     tool_run *run = &r->runs[r->n_runs++];
-    *run = (tool_run){.runs_unasked = t->runs_unasked};
+    *run = (tool_run){.runs_unasked = t && t->runs_unasked, .is_unknown = !t};
     hash_random_id(run->id, sizeof run->id, "mcp_");
     snprintf(run->approval_id, sizeof run->approval_id, "%s", approval_id);
     bytes *const texts[] = {&run->label, &run->tool, &run->name, &run->arguments};
-    const char *const values[] = {t->server->config->label, t->tool->name, t->name, ""};
+    const char *const values[] = {(t ? t->server : p->servers[0])->config->label, t ? t->tool->name : name,
+                                  t ? t->name : name, ""};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         bytes_init(texts[i], LIMIT_MCP_MESSAGE_BYTES);
         bytes_append_str(texts[i], values[i]);
@@ -46,10 +49,13 @@ static bool take_piece(answer *a, const reply_piece *p)
         bytes_append(&r->content, p->text.data, p->text.len);
         return false;
     case REPLY_CALL:
+        if (tool_plan_is_own(a->opt.plan, bytes_str(&p->text), p->text.len)) {
+            r->has_own = true;
+            return false;
+        }
         t = tool_plan_find(a->opt.plan, bytes_str(&p->text), p->text.len);
-        r->is_open = t && add_run(a, t, "");
-        r->has_own = r->has_own || !t;
-        return t != NULL;
+        r->is_open = add_run(a, t, bytes_str(&p->text), "") != NULL;
+        return true;
     case REPLY_ARGUMENTS:
         if (last) {
             bytes_append(&last->arguments, p->text.data, p->text.len);
@@ -183,10 +189,22 @@ static void add_turn(answer *a, const char *format_of_head, const bytes *text)
     bytes_append_json(out, bytes_str(text), text->len);
 }
 
-/* What the model has said and called in this round, as it goes back to it. */
+static bool is_object(const bytes *text)
+{
+    json_doc *doc = NULL;
+    const bool ok = json_parse(&doc, bytes_str(text), text->len, LIMIT_JSON_DEPTH, NULL) == ERR_OK &&
+                    json_is(json_root(doc), JSON_OBJECT);
+    json_free(doc);
+    return ok;
+}
+
+/* What the model has said and called in this round, as it goes back to it. Arguments that are no object go as none:
+ * the result says what was wrong. */
 static void keep_words(answer *a)
 {
     tool_rounds *r = &a->tools;
+    bytes none = bytes_empty(sizeof "{}");
+    bytes_append_str(&none, "{}");
     if (r->reasoning.len > 0) {
         add_turn(
             a, "{\"type\":\"reasoning\",\"content\":[{\"type\":\"reasoning_text\",\"text\":", &r->reasoning);
@@ -198,10 +216,12 @@ static void keep_words(answer *a)
     }
     for (size_t i = 0; i < r->n_runs; i++) {
         const tool_run *run = &r->runs[i];
+        const bytes *arguments = is_object(&run->arguments) ? &run->arguments : &none;
         bytes_append_str(&r->turns, r->turns.len ? "," : "");
         bytes_json(&r->turns, "{\"type\":\"function_call\",\"call_id\":%s,\"name\":%.*s,\"arguments\":%.*s}",
-                   run->id, BYTES_ARG(&run->name), BYTES_ARG(&run->arguments));
+                   run->id, BYTES_ARG(&run->name), BYTES_ARG(arguments));
     }
+    bytes_deinit(&none);
     bytes_clear(&r->reasoning);
     bytes_clear(&r->content);
 }
@@ -259,13 +279,14 @@ static void refuse_run(serve *s, answer *a, tool_run *run, const char *why)
     }
 }
 
-static bool is_object(const bytes *text)
+/* Tells the model what there is in place of what it has called. */
+static void refuse_unknown(serve *s, answer *a, tool_run *run)
 {
-    json_doc *doc = NULL;
-    const bool ok = json_parse(&doc, bytes_str(text), text->len, LIMIT_JSON_DEPTH, NULL) == ERR_OK &&
-                    json_is(json_root(doc), JSON_OBJECT);
-    json_free(doc);
-    return ok;
+    bytes why = bytes_empty(LIMIT_MCP_MESSAGE_BYTES);
+    bytes_printf(&why, "there is no tool %s; there are: ", bytes_str(&run->name));
+    tool_plan_write_names(a->opt.plan, &why);
+    refuse_run(s, a, run, bytes_str(&why));
+    bytes_deinit(&why);
 }
 
 /* Runs it, asks for it, or says why not. */
@@ -276,7 +297,7 @@ static void start_run(serve *s, answer *a, size_t place)
     if (run->arguments.len == 0) {
         bytes_append_str(&run->arguments, "{}");
     }
-    if (!run->runs_unasked && a->dialect->has_log) {
+    if (!run->runs_unasked && !run->is_unknown && a->dialect->has_log) {
         a->tools.asks = true;
         run->is_done = true;
         a->tools.n_waiting--;
@@ -287,6 +308,8 @@ static void start_run(serve *s, answer *a, size_t place)
     run->begun_ms = clock_ms();
     if (a->tools.n_rounds > s->opt->tool_rounds) {
         refuse_run(s, a, run, "no more calls of tools are allowed in this answer; answer with what is known");
+    } else if (run->is_unknown) {
+        refuse_unknown(s, a, run);
     } else if (place >= (size_t)LIMIT_MCP_CALLS_A_ROUND) {
         refuse_run(s, a, run, "too many calls at once");
     } else if (!run->runs_unasked) {
@@ -339,7 +362,7 @@ void serve_run_allowed(serve *s, answer *a)
 {
     const tool_plan *p = a->opt.plan;
     for (size_t i = 0; i < p->n_calls; i++) {
-        tool_run *run = add_run(a, p->calls[i].tool, p->calls[i].approval_id);
+        tool_run *run = add_run(a, p->calls[i].tool, "", p->calls[i].approval_id);
         if (run) {
             run->runs_unasked = true;
             bytes_append_str(&run->arguments, p->calls[i].arguments);
