@@ -326,7 +326,7 @@ static bool may_retry(const upstream_run *run, http_end how)
     const int status = run->reply.status;
     const bool is_busy = how == HTTP_DONE && (status == 502 || status == 503 || status == 504);
     const server_state *s = &run->all->servers[run->request->server];
-    return !run->has_begun &&
+    return run->at && !run->has_begun &&
            (is_busy || how == HTTP_UNREACHABLE || how == HTTP_BROKEN || how == HTTP_UNTRUSTED ||
             how == HTTP_NO_TLS) &&
            run->tried != (1U << s->n_replicas) - 1;
@@ -455,6 +455,7 @@ static void start(upstream_run *run)
 static void cancel(upstreams *u, uint64_t id)
 {
     upstream_run *run = u->runs;
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what drop_run has freed is not in the list any more */
     while (run && (run->request->id != id || run->has_ended)) {
         run = run->next;
     }
@@ -543,7 +544,7 @@ void *upstream_loop(void *ctx)
     }
     while (u->runs) {
         upstream_run *run = u->runs;
-        if (run->transfer) {
+        if (run->transfer) { /* NOLINT(clang-analyzer-unix.Malloc): as above */
             http_client_stop(u->client, run->transfer);
         }
         drop_run(run);
