@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* ppoll */
 #include "server/chat/chat_line.h"
 
 #include <errno.h>
@@ -7,9 +6,11 @@
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,24 +39,29 @@ struct chat_line {
     const char *prompt;
     bool was_stopped;
     bool takes_pastes; /* the terminal marks them */
-    sigset_t waiting;  /* signals as they are while a key is waited for */
     paste *pastes;
     size_t n_pastes, cap_pastes, paste_bytes;
     size_t at, n; /* of input */
     char input[INPUT_BYTES];
 };
 
-/* By the handlers. */
-static volatile sig_atomic_t interrupted, resized, ended;
+/* By the handlers, which any thread of a library may run: who waits for a key is woken by wake_fd (-1: nobody
+ * does). */
+static atomic_int interrupted, resized, ended, wake_fd = -1;
 
 static void on_signal(int number)
 {
+    const int kept = errno;
+    const uint64_t one = 1;
     if (number == SIGWINCH) {
         resized = 1;
     } else {
         interrupted = 1; /* an answer that comes stops, too */
         ended = ended || number != SIGINT;
     }
+    const ssize_t written = write(wake_fd, &one, sizeof one);
+    (void)written;
+    errno = kept;
 }
 
 static unsigned short columns_of(int fd)
@@ -80,7 +86,8 @@ static void take_resize(chat_line *l)
 /* Makes at least one byte of input ready. False at the end; *is_interrupt: Ctrl-C came instead. */
 static bool fill(chat_line *l, bool *is_interrupt)
 {
-    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    struct pollfd in[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+    uint64_t count;
     *is_interrupt = false;
     while (l->at == l->n) {
         if (resized) {
@@ -94,11 +101,14 @@ static bool fill(chat_line *l, bool *is_interrupt)
             *is_interrupt = true;
             return true;
         }
-        if (ppoll(&in, 1, NULL, &l->waiting) < 0) {
+        if (poll(in, ARRAY_LEN(in), -1) < 0) {
             if (errno == EINTR) {
                 continue;
             }
             return false;
+        }
+        if (read(in[1].fd, &count, sizeof count) > 0 || !in[0].revents) {
+            continue;
         }
         const ssize_t n = read(STDIN_FILENO, l->input, sizeof l->input);
         if (n <= 0 && !(n < 0 && (errno == EINTR || errno == EAGAIN))) {
@@ -282,19 +292,12 @@ static void mark_pastes(const chat_line *l, const char *code)
 static const char *edit_line(chat_line *l, const char *prompt, size_t *n)
 {
     int count = 0;
-    sigset_t handled;
     l->prompt = prompt;
     l->was_stopped = false;
-    sigemptyset(&handled);
-    for (size_t i = 0; i < ARRAY_LEN(SIGNALS); i++) {
-        sigaddset(&handled, SIGNALS[i]);
-    }
-    sigprocmask(SIG_BLOCK, &handled, &l->waiting);
     el_set(l->edit, EL_PREP_TERM, 1); /* before the prompt: who sees it may type any key */
     mark_pastes(l, PASTE_ON);
     const char *line = el_gets(l->edit, &count);
     mark_pastes(l, PASTE_OFF);
-    sigprocmask(SIG_SETMASK, &l->waiting, NULL);
     *n = line && count > 0 ? (size_t)count : 0;
     if (*n && line[*n - 1] == '\n') {
         --*n;
@@ -333,7 +336,6 @@ static chat_line_end read_typed(chat_line *l, const char *prompt, bytes *out)
 static chat_line_end read_plain(chat_line *l, bytes *out)
 {
     bool is_interrupt;
-    sigprocmask(SIG_BLOCK, NULL, &l->waiting);
     while (fill(l, &is_interrupt)) {
         if (is_interrupt) {
             return CHAT_LINE_END;
@@ -422,11 +424,16 @@ static err_code open_editor(chat_line *l, err_detail *detail)
 
 err_code chat_line_open(chat_line **out, const char *history_file, err_detail *detail)
 {
-    const struct sigaction action = {.sa_handler = on_signal};
+    const struct sigaction action = {.sa_handler = on_signal,
+                                     .sa_flags = SA_RESTART}; /* what is drawn is drawn */
     chat_line *l = calloc(1, sizeof *l);
     *out = l;
     if (!l) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory to start");
+    }
+    wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wake_fd < 0) {
+        return err_set(detail, ERR_IO, "no terminal can be waited for: %s", strerror(errno));
     }
     l->history_file = history_file;
     l->is_typed = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
@@ -460,4 +467,5 @@ void chat_line_close(chat_line *l)
     }
     free(l->pastes);
     free(l);
+    close(atomic_exchange(&wake_fd, -1));
 }
