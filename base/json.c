@@ -537,6 +537,15 @@ void json_free(json_doc *doc)
     }
 }
 
+bool json_is_object_text(const char *text, size_t len)
+{
+    json_doc *doc = NULL;
+    const bool is_object =
+        json_parse(&doc, text, len, LIMIT_JSON_DEPTH, NULL) == ERR_OK && json_is(json_root(doc), JSON_OBJECT);
+    json_free(doc);
+    return is_object;
+}
+
 const json *json_root(const json_doc *doc)
 {
     return doc->root;

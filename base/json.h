@@ -34,6 +34,8 @@ size_t json_memory(const char *text, size_t len);
 /* Reads and parses a file of at most max_bytes. The detail text names the path. */
 MUST_CHECK err_code json_parse_file(json_doc **out, const char *path, size_t max_bytes, err_detail *detail);
 void json_free(json_doc *doc); /* NULL allowed */
+/* Whether text[0..len) is an object, and nothing else. */
+bool json_is_object_text(const char *text, size_t len);
 const json *json_root(const json_doc *doc);
 
 json_type json_typeof(const json *v); /* NULL counts as JSON_NULL */

@@ -53,8 +53,7 @@ void ledger_set_limit(ledger *l, size_t limit)
 ledger_status ledger_get_status(ledger *l)
 {
     pthread_mutex_lock(&l->lock);
-    ledger_status s = l->status;
-    s.wanted = l->first ? l->first->bytes : 0;
+    const ledger_status s = l->status;
     pthread_mutex_unlock(&l->lock);
     return s;
 }

@@ -32,7 +32,6 @@ typedef struct ledger_hold {
 
 typedef struct ledger_status {
     size_t limit, used, peak; /* bytes; peak: the largest `used` so far */
-    size_t wanted;            /* by the first who waits; 0: nobody does */
     uint64_t n_waited, n_refused;
 } ledger_status;
 

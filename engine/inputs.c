@@ -1,8 +1,8 @@
 /* inputs: requests for the vectors of texts, on prep threads, and what a checkpoint says of them. */
+#define _GNU_SOURCE /* strcasestr */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/json.h"
 #include "base/json_source.h"
@@ -154,17 +154,6 @@ static int32_t word_id(const engine *e, const char *word)
     return id;
 }
 
-/* In any case of letters. */
-static bool has_word(const char *text, const char *word)
-{
-    for (; *text; text++) {
-        if (strncasecmp(text, word, strlen(word)) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void engine_find_pool(engine *e)
 {
     json_doc *modules = document(e, "modules.json"), *pooling = document(e, "1_Pooling/config.json");
@@ -176,7 +165,7 @@ void engine_find_pool(engine *e)
     }
     e->yes_id = word_id(e, "yes");
     e->no_id = word_id(e, "no");
-    e->info.is_reranker = has_word(e->dir, "rerank") && e->yes_id >= 0 && e->no_id >= 0;
+    e->info.is_reranker = strcasestr(e->dir, "rerank") && e->yes_id >= 0 && e->no_id >= 0;
     json_free(modules);
     json_free(pooling);
 }

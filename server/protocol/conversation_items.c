@@ -113,16 +113,11 @@ static const json *run_arguments(conversation *c, const json *item)
 {
     const json *given = json_get(item, "arguments");
     const char *text = json_str(given, NULL);
-    json_doc *doc = NULL;
     json *none;
-    if (!text || !text[0] ||
-        (json_parse(&doc, text, strlen(text), LIMIT_JSON_DEPTH, NULL) == ERR_OK &&
-         json_is(json_root(doc), JSON_OBJECT))) {
-        json_free(doc);
+    if (!text || !text[0] || json_is_object_text(text, strlen(text))) {
         return given;
     }
-    json_free(doc);
-    doc = json_build(&none, JSON_OBJECT);
+    json_doc *doc = json_build(&none, JSON_OBJECT);
     return api_request_keep_built(c->r, doc);
 }
 

@@ -263,11 +263,17 @@ static bool is_added(answer *a, size_t len)
     return false;
 }
 
+/* The first of the choices that this one is of, or itself: what all of them stream goes there. */
+static answer *first_of(answer *a)
+{
+    return a->first ? a->first : a;
+}
+
 /* Lets the dialect write. What it adds to the stream is whole, or is not in it at all: then it is
  * false. */
 static bool write_stream(const serve *s, answer *a, void (*write)(const serve *s, answer *a))
 {
-    answer *first = a->first ? a->first : a;
+    answer *first = first_of(a);
     const size_t len = first->sse.len;
     if (write) {
         write(s, a);
@@ -336,7 +342,7 @@ static bool needs_whole(const answer *a)
 /* Hands new text to the reply. */
 static void flush_text(serve *s, answer *a, double now)
 {
-    answer *first = a->first ? a->first : a;
+    answer *first = first_of(a);
     serve_take_runs(a);
     if (a->pieces.n == 0) {
         return;
@@ -463,7 +469,7 @@ static void on_event(serve *s, const gen_event *event)
         return;
     }
     const bool has_failed = event->finish == GEN_FINISH_ERROR || event->finish == GEN_FINISH_CANCELLED;
-    answer *first = a->first ? a->first : a;
+    answer *first = first_of(a);
     if (!first->is_begun && event->type == GEN_DONE && has_failed) {
         fail_unbegun(s, first, event);
         return;

@@ -191,11 +191,7 @@ static void add_turn(answer *a, const char *format_of_head, const bytes *text)
 
 static bool is_object(const bytes *text)
 {
-    json_doc *doc = NULL;
-    const bool ok = json_parse(&doc, bytes_str(text), text->len, LIMIT_JSON_DEPTH, NULL) == ERR_OK &&
-                    json_is(json_root(doc), JSON_OBJECT);
-    json_free(doc);
-    return ok;
+    return json_is_object_text(bytes_str(text), text->len);
 }
 
 /* What the model has said and called in this round, as it goes back to it. Arguments that are no object go as none:
@@ -203,8 +199,6 @@ static bool is_object(const bytes *text)
 static void keep_words(answer *a)
 {
     tool_rounds *r = &a->tools;
-    bytes none = bytes_empty(sizeof "{}");
-    bytes_append_str(&none, "{}");
     if (r->reasoning.len > 0) {
         add_turn(
             a, "{\"type\":\"reasoning\",\"content\":[{\"type\":\"reasoning_text\",\"text\":", &r->reasoning);
@@ -216,12 +210,11 @@ static void keep_words(answer *a)
     }
     for (size_t i = 0; i < r->n_runs; i++) {
         const tool_run *run = &r->runs[i];
-        const bytes *arguments = is_object(&run->arguments) ? &run->arguments : &none;
         bytes_append_str(&r->turns, r->turns.len ? "," : "");
-        bytes_json(&r->turns, "{\"type\":\"function_call\",\"call_id\":%s,\"name\":%.*s,\"arguments\":%.*s}",
-                   run->id, BYTES_ARG(&run->name), BYTES_ARG(arguments));
+        bytes_json(&r->turns, "{\"type\":\"function_call\",\"call_id\":%s,\"name\":%.*s,\"arguments\":%s}",
+                   run->id, BYTES_ARG(&run->name),
+                   is_object(&run->arguments) ? bytes_str(&run->arguments) : "{}");
     }
-    bytes_deinit(&none);
     bytes_clear(&r->reasoning);
     bytes_clear(&r->content);
 }
