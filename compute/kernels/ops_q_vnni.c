@@ -41,12 +41,6 @@ static ALWAYS_INLINE __m512i add_products(__m512i acc, __m512i u, __m512i x)
     return acc;
 }
 
-/* The scales (or minima) of a span's first n blocks. */
-static ALWAYS_INLINE __m512 load_scales(const unsigned char *scales, size_t n)
-{
-    return v_widen_bf16_n(scales, n);
-}
-
 /* ---- few rows: a register holds 64 columns of a row of weights ---- */
 
 /* The bytes of a group: q8 as stored; q4 with the low halves before the high ones, which stay 16
@@ -85,8 +79,9 @@ static ALWAYS_INLINE void add_span(const bool q4, __m512 sum[ROWS_T], const q_jo
                                    const size_t n_groups, const size_t nt)
 {
     const unsigned char *scales = row + job->numbers + 2 * b;
-    const __m512 scale = load_scales(scales, 2 * n_groups);
-    const __m512 minimum = q4 ? load_scales(scales + 2 * job->n_blocks, 2 * n_groups) : _mm512_setzero_ps();
+    const __m512 scale = v_widen_bf16_n(scales, 2 * n_groups);
+    const __m512 minimum =
+        q4 ? v_widen_bf16_n(scales + 2 * job->n_blocks, 2 * n_groups) : _mm512_setzero_ps();
     __m512i w[SPAN_GROUPS];
     for (size_t g = 0; g < SPAN_GROUPS; g++) {
         w[g] = g < n_groups ? load_group(q4, row, b / 2 + g) : _mm512_setzero_si512();
@@ -301,8 +296,8 @@ static ALWAYS_INLINE void panel_rows_q(const bool q4, const q_job *job, float *o
         const size_t left = job->n_blocks - b < SPAN_BLOCKS ? job->n_blocks - b : SPAN_BLOCKS;
         __m512 scale[PANEL_N], minimum[PANEL_N];
         for (size_t r = 0; r < PANEL_N; r++) {
-            scale[r] = load_scales(scales[r] + 2 * b, left);
-            minimum[r] = q4 ? load_scales(scales[r] + 2 * (job->n_blocks + b), left) : scale[r];
+            scale[r] = v_widen_bf16_n(scales[r] + 2 * b, left);
+            minimum[r] = q4 ? v_widen_bf16_n(scales[r] + 2 * (job->n_blocks + b), left) : scale[r];
         }
         for (size_t i = 0; i < left; i += 2) {
             for (size_t r = 0; first && (!q4 || i % 4 == 0) && r < PANEL_N; r++) {

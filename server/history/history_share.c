@@ -29,6 +29,17 @@ static void append_text(bytes *out, query *q, int column)
     bytes_append_json(out, text, len);
 }
 
+/* Columns created, expires from this one on. */
+static void append_times(bytes *out, query *q, int column)
+{
+    bytes_printf(out, ",\"created\":%lld,\"expires\":", (long long)query_int(q, column));
+    if (query_is_null(q, column + 1)) {
+        bytes_append_str(out, "null");
+    } else {
+        bytes_printf(out, "%lld", (long long)query_int(q, column + 1));
+    }
+}
+
 /* Columns token, chat id, title, head, created, expires. */
 static void append_share(bytes *out, query *q)
 {
@@ -38,12 +49,8 @@ static void append_share(bytes *out, query *q)
         history_begin_member(out, NAMES[i], false);
         append_text(out, q, i);
     }
-    bytes_printf(out, ",\"created\":%lld,\"expires\":", (long long)query_int(q, 4));
-    if (query_is_null(q, 5)) {
-        bytes_append_str(out, "null}");
-    } else {
-        bytes_printf(out, "%lld}", (long long)query_int(q, 5));
-    }
+    append_times(out, q, 4);
+    bytes_append_char(out, '}');
 }
 
 static void forget_expired(history_store *st)
@@ -207,12 +214,7 @@ err_code history_store_shared(history_store *st, bytes *out, const char *token, 
     }
     bytes_append_str(out, "{\"object\":\"shared.chat\",\"title\":");
     append_text(out, q, 0);
-    bytes_printf(out, ",\"created\":%lld,\"expires\":", (long long)query_int(q, 1));
-    if (query_is_null(q, 2)) {
-        bytes_append_str(out, "null");
-    } else {
-        bytes_printf(out, "%lld", (long long)query_int(q, 2));
-    }
+    append_times(out, q, 1);
     bytes_append_str(out, ",\"messages\":[");
     q = database_query(
         st->db,

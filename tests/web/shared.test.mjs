@@ -117,7 +117,7 @@ test('what models write does nothing on that page either; a server that is away 
     await page.getByRole('button', { name: 'Preview' }).click();
     await page.frameLocator('.preview-frame iframe').getByText('shown').waitFor();
     await page.keyboard.press('Escape');
-    assert.equal(await page.locator('iframe').count(), 0);
+    await until(async () => (await page.locator('iframe').count()) === 0, 'the preview to close');
     assert.equal(await page.evaluate(() => window.hit), undefined);
     await page.close();
 });

@@ -4,8 +4,6 @@
 
 #include "base/hash.h"
 
-static const char CHUNK[] = CHAT_REPLY_CHUNK;
-
 void chat_reply_identity(bytes *out, const chat_reply_meta *m, const char *object)
 {
     bytes_json(out, "{\"id\":%s,\"object\":%s,\"created\":%lld,\"model\":%s,\"system_fingerprint\":%s", m->id,
@@ -158,7 +156,7 @@ void chat_reply_choice_whole(bytes *out, const chat_reply_meta *m, const chat_re
 static void begin_chunk(bytes *out, const chat_reply_meta *m)
 {
     bytes_append_str(out, "data: ");
-    chat_reply_identity(out, m, CHUNK);
+    chat_reply_identity(out, m, CHAT_REPLY_CHUNK);
     bytes_append_str(out, m->include_usage ? ",\"usage\":null" : "");
 }
 

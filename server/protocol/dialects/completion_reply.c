@@ -4,8 +4,6 @@
 
 enum { ENTRY_DEPTH = 8 };
 
-static const char OBJECT[] = COMPLETION_REPLY_OBJECT;
-
 /* {"token": logprob, ..} of the alternatives of one token. */
 static void write_top(bytes *out, const json *entry)
 {
@@ -74,7 +72,7 @@ static void write_chunk(bytes *out, const chat_reply_meta *m, const reply_pieces
                         const char *logprobs, const char *finish, const gen_timings *t)
 {
     bytes_append_str(out, "data: ");
-    chat_reply_identity(out, m, OBJECT);
+    chat_reply_identity(out, m, COMPLETION_REPLY_OBJECT);
     bytes_append_str(out, ",\"choices\":[");
     write_choice(out, m->index, pieces, logprobs, finish);
     bytes_append_char(out, ']');

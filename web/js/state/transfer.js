@@ -6,6 +6,7 @@
 import { t } from '../language.js';
 import { othersChats } from './import_others.js';
 import { newConversation, readOptions, readPlace } from './store.js';
+import { blobOf } from './tools.js';
 import { blobToDataUri, newId } from '../util.js';
 
 /** @typedef {import('./store.js').Conversation} Conversation */
@@ -135,8 +136,7 @@ function readAttachment(given) {
     };
     const match = /^data:([a-z]+\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/=]*)$/i.exec(string(given?.data));
     if (!match) return { ...attachment, missing: true };
-    const bytes = Uint8Array.from(atob(match[2]), (c) => c.charCodeAt(0));
-    return { ...attachment, blob: new Blob([bytes], { type: match[1] }) };
+    return { ...attachment, blob: blobOf(match[2], match[1]) };
 }
 
 const string = (value) => (typeof value === 'string' ? value : '');
