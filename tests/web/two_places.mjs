@@ -1,9 +1,9 @@
 /**
- * The same chats in two places at once: two tabs of one browser, or two browsers whose chats the
- * server keeps. Random operations in either and in both at the same moment; a model says what must
+ * The same chats in two places at once: two tabs of one browser, whose chats the browser or the
+ * server keeps, or two browsers whose chats the server keeps. Random operations in either and in both at the same moment; a model says what must
  * be there, and in the end both show the same.
  *
- *     node tests/web/two_places.mjs [operations] [seed] [tabs|browsers]     1000, 1, both
+ *     node tests/web/two_places.mjs [operations] [seed] [tabs|kept-tabs|browsers]     1000, 1, all
  *
  * The sample that two_places.test.mjs plays is the same with fewer operations. Needs parley_fake
  * beside PARLEY_BIN.
@@ -20,6 +20,8 @@ import { launch, openChat, until, watch } from './helpers.mjs';
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const program = join(dirname(process.env.PARLEY_BIN ?? join(root, 'build/parley')), 'parley_fake');
 export const skip = existsSync(program) ? false : `there is no ${program}`;
+/** Where the places are, and who keeps the chats. */
+export const FORMS = { tabs: { tabs: true, history: false, name: 'two tabs' }, 'kept-tabs': { tabs: true, history: true, name: 'two tabs, the chats on the server' }, browsers: { tabs: false, history: true, name: 'two browsers, the chats on the server' } };
 const CHECK_EVERY = 50;
 const MAX_CHATS = 8;
 const LAST = 400; // operations, and what they did, shown when one fails
@@ -352,18 +354,18 @@ export async function startServer(history, more = []) {
 }
 
 /**
- * @param {{history: boolean, operations: number, seed: number, log?: (text: string) => void}} options
- *   history: the server keeps the chats, and the places are two browsers; otherwise they are tabs
+ * @param {{form: keyof typeof FORMS, operations: number, seed: number, log?: (text: string) => void}} options
  */
-export async function play({ history, operations, seed, log = () => {} }) {
+export async function play({ form, operations, seed, log = () => {} }) {
+    const { tabs, history } = FORMS[form];
     const server = await startServer(history);
     const browser = await launch();
     const wires = [await startWire(server.url)];
-    wires.push(history ? await startWire(server.url) : wires[0]);
+    wires.push(tabs ? wires[0] : await startWire(server.url));
     const first = await openChat(browser, wires[0].url);
     const { faults } = first;
-    const second = history ? await openChat(browser, wires[1].url) : { page: await first.context.newPage(), faults };
-    if (!history) {
+    const second = tabs ? { page: await first.context.newPage(), faults } : await openChat(browser, wires[1].url);
+    if (tabs) {
         watch(second.page, wires[1].url, faults);
         await second.page.goto(wires[1].url);
     }
@@ -421,7 +423,7 @@ export async function play({ history, operations, seed, log = () => {} }) {
         for (const { chat, restored, place } of results) {
             if (!restored || !(chat in now) || results.some((other) => other.deleted && other.chat === chat)) continue;
             for (const [text, one] of erased) {
-                if (one.chat !== chat || !one.by.includes(place) || (history && one.place !== place)) continue;
+                if (one.chat !== chat || !one.by.includes(place) || (!tabs && one.place !== place)) continue;
                 erased.delete(text);
                 waiting.set(text, one);
             }
@@ -467,7 +469,7 @@ export async function play({ history, operations, seed, log = () => {} }) {
         const results = [];
         for (let i = 0, end = 1 + roll(4); i < end; i += 1) {
             const where = roll(3) === 0 ? 1 - place : place;
-            results.push(...(await operate(where, '', where === place || !history)));
+            results.push(...(await operate(where, '', where === place || tabs)));
         }
         wires[place].cut(false);
         last.push([place, 'back']);
@@ -558,10 +560,10 @@ const same = (a, b) => JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
 const sorted = (one) => (one && typeof one === 'object' && !Array.isArray(one) ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, value]) => [key, sorted(value)])) : one);
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-    const [operations = '1000', seed = '1', form = ''] = process.argv.slice(2);
-    for (const history of form ? [form === 'browsers'] : [false, true]) {
+    const [operations = '1000', seed = '1', only] = process.argv.slice(2);
+    for (const form of only ? [only] : Object.keys(FORMS)) {
         const begun = Date.now();
-        const result = await play({ history, operations: Number(operations), seed: Number(seed), log: console.log });
-        console.log(history ? 'two browsers:' : 'two tabs:', JSON.stringify(result), `${Math.round((Date.now() - begun) / 1000)} s`);
+        const result = await play({ form: /** @type {keyof typeof FORMS} */ (form), operations: Number(operations), seed: Number(seed), log: console.log });
+        console.log(`${FORMS[form].name}:`, JSON.stringify(result), `${Math.round((Date.now() - begun) / 1000)} s`);
     }
 }

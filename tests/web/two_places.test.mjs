@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { lastAnswer, launch, ofChat, openChat, send, until, watch } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
-import { begun, play, skip, startServer } from './two_places.mjs';
+import { FORMS, begun, play, skip, startServer } from './two_places.mjs';
 
 const OPERATIONS = 60;
 let browser;
@@ -13,9 +13,9 @@ before(async () => {
 });
 after(() => browser.close());
 
-for (const history of [false, true]) {
-    test(`${OPERATIONS} random operations in two ${history ? 'browsers, the chats on the server' : 'tabs'}: nothing is lost, both end the same`, { skip }, async () => {
-        const { done } = await play({ history, operations: OPERATIONS, seed: 5, log: console.log });
+for (const [form, { name }] of Object.entries(FORMS)) {
+    test(`${OPERATIONS} random operations in ${name}: nothing is lost, both end the same`, { skip }, async () => {
+        const { done } = await play({ form: /** @type {keyof typeof FORMS} */ (form), operations: OPERATIONS, seed: 5, log: console.log });
         assert.ok(Object.keys(done).length > 8, JSON.stringify(done));
     });
 }

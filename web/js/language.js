@@ -60,5 +60,8 @@ export function formatNumber(n, options) {
 /** 0.456 -> "46 %". @param {number} part */
 export const formatPercent = (part) => (language === 'en' ? `${Math.round(part * 100)} %` : formatNumber(part, { style: 'percent' }));
 
+/** "1 December 2026". @param {number} ms of the epoch */
+export const formatDay = (ms) => new Intl.DateTimeFormat(locale === 'en' ? 'en-GB' : locale, { dateStyle: 'long' }).format(ms);
+
 /** "a, b and c". @param {string[]} items */
 export const listed = (items) => new Intl.ListFormat(locale === 'en' ? 'en-GB' : locale).format(items);

@@ -1,21 +1,14 @@
 /**
  * Videos and large images on their way to the server: in chunks over the socket, taken up again
  * after a lost connection, and not at all if the server has the same bytes already; without a
- * socket in parts, a request each.
- *
- *     const uploads = new Uploads(connection);
- *     uploads.addEventListener('change', () => show(uploads.progressOf(attachment)));
- *     uploads.start(attachment);                     // early, while the question is being written
- *     const url = await uploads.urlOf(attachment);   // "upload:file_...", or a data: URL for what is small
- *     uploads.cancel(attachment);
+ * socket in parts, a request each. Fetched with the first of them; the page calls uploads.js.
  */
 import { Sha256 } from './sha256.js';
-import { blobToDataUri, newId } from '../util.js';
+import { newId } from '../util.js';
 
 /** @typedef {import('../state/store.js').Attachment} Attachment */
-/** @typedef {{phase: 'checking'|'sending'|'done'|'failed', done: number, total: number}} UploadProgress */
+/** @typedef {import('./uploads.js').UploadProgress} UploadProgress */
 
-const LARGE = 1 << 20;
 const HASH_SLICE = 1 << 20;
 const HEADER = 16;
 const PART = 1 << 21;
@@ -34,7 +27,7 @@ export class UploadError extends Error {
 
 /** One file; lives as long as its blob, so that a second question finds it. */
 class Upload {
-    /** @param {Uploads} owner @param {Attachment} attachment */
+    /** @param {Uploader} owner @param {Attachment} attachment */
     constructor(owner, attachment) {
         this.owner = owner;
         this.connection = owner.connection;
@@ -80,7 +73,7 @@ class Upload {
     /** @param {UploadProgress['phase']} phase @param {number} done */
     #tell(phase, done) {
         this.progress = { phase, done, total: this.blob.size };
-        this.owner.dispatchEvent(new Event('change'));
+        this.owner.onChange();
     }
 
     #check() {
@@ -263,11 +256,12 @@ function chunk(handle, offset, data) {
     return frame;
 }
 
-export class Uploads extends EventTarget {
-    /** @param {import('./connection.js').Connection} connection */
-    constructor(connection) {
-        super();
+/** All files on their way. */
+export class Uploader {
+    /** @param {import('./connection.js').Connection} connection @param {() => void} onChange the progress of one is another */
+    constructor(connection, onChange) {
         this.connection = connection;
+        this.onChange = onChange;
         /** @type {WeakMap<Blob, Upload>} */
         this.known = new WeakMap();
         /** Those on their way. @type {Set<Upload>} */
@@ -309,33 +303,13 @@ export class Uploads extends EventTarget {
         });
     }
 
-    /** @param {Attachment} attachment */
-    #wants({ kind, blob }) {
-        const { state, session } = this.connection;
-        const possible = state === 'fallback' || session?.limits?.max_uploads > 0;
-        return possible && !!blob && (kind === 'video' || (kind === 'image' && blob.size > LARGE));
-    }
-
-    /** @param {Attachment} attachment @returns {Promise<string>|null} */
-    #file(attachment) {
-        if (!this.#wants(attachment)) return null;
+    /** The file's id, once the server has it. @param {Attachment} attachment @returns {Promise<string>} */
+    file(attachment) {
         const blob = /** @type {Blob} */ (attachment.blob);
         const upload = this.known.get(blob) ?? new Upload(this, attachment);
         this.known.set(blob, upload);
         this.active.add(upload);
         return upload.file().finally(() => this.active.delete(upload));
-    }
-
-    /** Begins early; what fails now is tried again when it is asked for.
-     * @param {Attachment} attachment */
-    start(attachment) {
-        this.#file(attachment)?.catch(() => {});
-    }
-
-    /** Where the model finds it. @param {Attachment} attachment @returns {Promise<string>} */
-    async urlOf(attachment) {
-        const file = this.#file(attachment);
-        return file ? `upload:${await file}` : blobToDataUri(/** @type {Blob} */ (attachment.blob));
     }
 
     /** @param {Attachment} attachment @returns {UploadProgress|null} null: nothing is on its way */

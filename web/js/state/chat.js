@@ -14,7 +14,7 @@ import { readDrafts, writeDraft } from './drafts.js';
 import { History } from './history.js';
 import { addMessage, besideOf, branchOf, canContinue, erasedWith, eraseMessages, newConversation, pathTo, placeWith, showBranch, shownPath, siblings } from './store.js';
 import { noteUnsaved, takeUpUnsaved } from './unsaved.js';
-import { Uploads } from '../protocol/upload.js';
+import { Uploads } from '../protocol/uploads.js';
 import { newId } from '../util.js';
 
 /**

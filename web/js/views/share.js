@@ -1,13 +1,11 @@
 /** Links that show a chat to who has no key: the dialog that makes them, shows them and takes them
  * back. Fetched when it is asked for, where the server keeps the chats. */
 import { LitElement, html, nothing, render } from '../../vendor/lit.js';
-import { locale, t } from '../language.js';
+import { formatDay, t } from '../language.js';
 import { copyText } from '../util.js';
 import { backdrop, head } from './dialogs.js';
 
 const DAY_S = 86_400;
-/** @param {number} ms of the epoch */
-const day = (ms) => new Intl.DateTimeFormat(locale, { dateStyle: 'medium' }).format(ms);
 const LOCAL = /^(localhost|127\.|\[::1\])/;
 
 /** Opens the dialog for a chat. @param {HTMLElement} app that it stands in @param {import('../state/chat.js').Chat} chat
@@ -118,7 +116,7 @@ class ShareLinks extends LitElement {
             <input readonly aria-label=${t`Link`} dir="ltr" .value=${url} @focus=${(event) => event.target.select()} />
             <button type="button" class="plain" @click=${() => this.#copy(url)}>${this.copied === url ? t`Copied` : t`Copy`}</button>
             <button type="button" class="quiet" ?disabled=${this.busy} @click=${() => this.#takeBack(token)}>${t`Take back`}</button>
-            <small>${expires ? t`Made on ${day(created)}, ends on ${day(expires)}.` : t`Made on ${day(created)}, has no end.`}</small>
+            <small>${expires ? t`Made on ${formatDay(created)}, ends on ${formatDay(expires)}.` : t`Made on ${formatDay(created)}, has no end.`}</small>
         </li>`;
     }
 

@@ -3,15 +3,13 @@
  * no key, keeps nothing in the browser, and asks the server for this one chat alone.
  */
 import { LitElement, html, nothing } from '../../vendor/lit.js';
-import { locale, t } from '../language.js';
+import { formatDay, t } from '../language.js';
 import { urlOf } from '../state/attachments.js';
 import { formatBytes } from '../util.js';
 import { imageDialog, openDialog } from './dialogs.js';
 import { icon } from './icons.js';
 import { MarkdownState, renderBlock } from './markdown.js';
 
-/** @param {number} ms of the epoch */
-const day = (ms) => new Intl.DateTimeFormat(locale, { dateStyle: 'long' }).format(ms);
 
 class SharedChat extends LitElement {
     static properties = {
@@ -83,8 +81,8 @@ class SharedChat extends LitElement {
         return html`<main class="column">
                 <header class="shared-head">
                     <h1 dir="auto">${title || t`Chat`}</h1>
-                    <p>${t`A chat that somebody shared on ${day(created)}, to read. What was written later is not here.`}
-                        ${expires ? t`The link ends on ${day(expires)}.` : nothing}</p>
+                    <p>${t`A chat that somebody shared on ${formatDay(created)}, to read. What was written later is not here.`}
+                        ${expires ? t`The link ends on ${formatDay(expires)}.` : nothing}</p>
                 </header>
                 ${messages.filter(({ erased }) => !erased).map((message) => (message.role === 'user' ? this.#question(message) : this.#answer(message)))}
             </main>
