@@ -27,4 +27,6 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_neon.c PROPERTIES COMPILE_OPTIONS "${level}")
     set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_neon_dotprod.c
         PROPERTIES COMPILE_OPTIONS "-march=armv8.2-a+dotprod;${level}")
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_neon_i8mm.c
+        PROPERTIES COMPILE_OPTIONS "-march=armv8.2-a+dotprod+i8mm;${level}")
 endif()

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/byte_order.h"
 #include "base/compiler.h"
 #include "base/limits.h"
 #include "compute/nn.h"
@@ -233,49 +232,27 @@ err_code inspect_config(const char *text, size_t n, err_detail *detail)
     return model_config_load(&cfg, (json_source){.read = read_one, .ctx = &d, .where = "the model"}, detail);
 }
 
-/* The bytes of a value of this type at p, or 0 if it is cut off, or an array of texts. */
-static size_t gguf_value_bytes(const uint8_t *p, size_t n, uint64_t type)
+err_code inspect_gguf_head(const void *data, size_t n, uint64_t n_file, bool is_first, bool *is_whole,
+                           err_detail *detail)
 {
-    static const uint8_t SIZES[GGUF_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
-    uint64_t need = 0;
-    if (type == GGUF_TEXT && n >= 8) {
-        need = 8 + little_endian(p, 8);
-    } else if (type == GGUF_ARRAY && n >= 12 && little_endian(p, 4) < GGUF_TYPES &&
-               little_endian(p + 4, 8) < n) {
-        const uint64_t size = SIZES[little_endian(p, 4)];
-        need = size ? 12 + size * little_endian(p + 4, 8) : 0;
-    } else if (type < GGUF_TYPES) {
-        need = SIZES[type];
+    gguf_file *f = NULL;
+    const char *name = NULL;
+    size_t n_name = 0;
+    err_code err = gguf_file_open_head(&f, data, n, n_file, "the model", is_whole, detail);
+    if (err) {
+        return err;
     }
-    return need <= n ? (size_t)need : 0;
-}
-
-err_code inspect_gguf_head(const void *data, size_t n, err_detail *detail)
-{
-    static const char KEY[] = "general.architecture";
-    const uint8_t *p = data, *end = p + n;
-    if (n < 24 || memcmp(p, "GGUF", 4) != 0) {
-        return err_set(detail, ERR_CORRUPT, "the model is not a GGUF file: it does not begin with \"GGUF\"");
+    if (is_first && gguf_text(gguf_find(f, "general.architecture"), &name, &n_name)) {
+        err = gguf_config_check("the model", name, n_name, detail);
     }
-    p += 24; /* version, number of tensors, number of values */
-    while (end - p >= 12) {
-        const uint64_t n_key = little_endian(p, 8);
-        if (n_key > (uint64_t)(end - p) - 12) {
-            break;
+    const tensor_table *all = gguf_file_tensors(f);
+    for (size_t i = 0; !err && i < all->n; i++) {
+        if (all->items[i].view.type == DTYPE_OTHER) {
+            err = gguf_file_refuse_type(&all->items[i], "the model", detail);
         }
-        const char *key = (const char *)p + 8;
-        const uint64_t type = little_endian(p + 8 + n_key, 4);
-        p += 12 + n_key;
-        const size_t n_value = gguf_value_bytes(p, (size_t)(end - p), type);
-        if (n_value == 0) {
-            break;
-        }
-        if (type == GGUF_TEXT && n_key == sizeof KEY - 1 && memcmp(key, KEY, sizeof KEY - 1) == 0) {
-            return gguf_config_check("the model", (const char *)p + 8, n_value - 8, detail);
-        }
-        p += n_value;
     }
-    return ERR_OK;
+    gguf_file_close(f);
+    return err;
 }
 
 /* ---- a checkpoint with weights in blocks ---- */

@@ -8,6 +8,7 @@
 #define PARLEY_ENGINE_INSPECT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -21,9 +22,13 @@ MUST_CHECK err_code inspect_model(bytes *out, const char *path, const char *mmpr
  * that cannot be loaded are there with the reason. ERR_NOT_FOUND if there is none. */
 MUST_CHECK err_code inspect_folder(bytes *out, const char *dir, bool as_json, err_detail *detail);
 
-/* Whether a model can be run, as far as its config.json tells, or the first bytes of its GGUF file; where
- * these say nothing it counts as one that can. The text names no file. */
+/* Whether a model can be run, as far as its config.json tells; where it says nothing it counts as one that
+ * can. The text names no file. */
 MUST_CHECK err_code inspect_config(const char *text, size_t n, err_detail *detail);
-MUST_CHECK err_code inspect_gguf_head(const void *data, size_t n, err_detail *detail);
+/* The same of the first n bytes of one of its GGUF files, which has n_file: the architecture (of the first
+ * file of a model) and the types of its tensors. *is_whole is false where the header goes on behind them: the
+ * types are known from more bytes only. */
+MUST_CHECK err_code inspect_gguf_head(const void *data, size_t n, uint64_t n_file, bool is_first,
+                                      bool *is_whole, err_detail *detail);
 
 #endif

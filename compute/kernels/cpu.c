@@ -35,8 +35,8 @@ unsigned cpu_flags(void)
 
 unsigned cpu_flags(void)
 {
-    const unsigned long has = getauxval(AT_HWCAP);
-    return CPU_NEON | (has & HWCAP_ASIMDDP ? CPU_NEON_DOTPROD : 0);
+    const bool dotprod = getauxval(AT_HWCAP) & HWCAP_ASIMDDP, i8mm = getauxval(AT_HWCAP2) & HWCAP2_I8MM;
+    return CPU_NEON | (dotprod ? CPU_NEON_DOTPROD : 0) | (i8mm ? CPU_NEON_I8MM : 0);
 }
 #else
 unsigned cpu_flags(void)
@@ -57,6 +57,7 @@ bool cpu_parse_level(const char *text, unsigned *mask)
         {"avx512", CPU_AVX2 | CPU_AVX512},
         {"avx512+vnni", CPU_AVX2 | CPU_AVX512 | CPU_AVX512_VNNI},
         {"neon", CPU_NEON},
+        {"neon+dotprod", CPU_NEON | CPU_NEON_DOTPROD},
     };
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         if (strcmp(text, levels[i].name) == 0) {
@@ -70,7 +71,9 @@ bool cpu_parse_level(const char *text, unsigned *mask)
 const char *cpu_describe(unsigned flags)
 {
     if (flags & CPU_NEON) {
-        return flags & CPU_NEON_DOTPROD ? "neon+dotprod" : "neon";
+        return !(flags & CPU_NEON_DOTPROD) ? "neon"
+               : flags & CPU_NEON_I8MM     ? "neon+dotprod+i8mm"
+                                           : "neon+dotprod";
     }
     if (!(flags & CPU_AVX2)) {
         return "generic";

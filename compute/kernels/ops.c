@@ -18,6 +18,10 @@ const ops *ops_select(unsigned flags)
     if ((flags & CPU_AVX2) && ops_avx2()) {
         return ops_avx2();
     }
+    const unsigned i8mm = CPU_NEON | CPU_NEON_DOTPROD | CPU_NEON_I8MM;
+    if ((flags & i8mm) == i8mm && ops_neon_i8mm()) {
+        return ops_neon_i8mm();
+    }
     if ((flags & CPU_NEON) && (flags & CPU_NEON_DOTPROD) && ops_neon_dotprod()) {
         return ops_neon_dotprod();
     }

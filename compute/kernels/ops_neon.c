@@ -54,6 +54,12 @@ const ops *ops_neon_dotprod(void)
     return &table;
 }
 
+const ops *ops_neon_i8mm(void)
+{
+    static const ops table = {.name = "neon+dotprod+i8mm", .dot_q = {dot_q8_i8mm, dot_q4_i8mm}, NEON_MEMBERS};
+    return &table;
+}
+
 #else
 
 const ops *ops_neon(void)
@@ -62,6 +68,11 @@ const ops *ops_neon(void)
 }
 
 const ops *ops_neon_dotprod(void)
+{
+    return NULL;
+}
+
+const ops *ops_neon_i8mm(void)
 {
     return NULL;
 }

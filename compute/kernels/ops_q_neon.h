@@ -1,5 +1,5 @@
 /* ops_q_neon: products of rows in 8 and 4 bits, written once over a function that adds four products of
- * bytes. For ops_neon.c and ops_neon_dotprod.c alone. Any thread. Meaning and order of sums: dot_q_fn in ops.h.
+ * bytes. For ops_neon.c, ops_neon_dotprod.c and ops_neon_i8mm.c alone. Any thread. Meaning and order of sums: dot_q_fn in ops.h.
  */
 #ifndef PARLEY_COMPUTE_KERNELS_OPS_Q_NEON_H
 #define PARLEY_COMPUTE_KERNELS_OPS_Q_NEON_H
@@ -12,6 +12,7 @@
 
 dot_q_fn dot_q8_neon, dot_q4_neon;
 dot_q_fn dot_q8_dotprod, dot_q4_dotprod; /* need the extension */
+dot_q_fn dot_q8_i8mm, dot_q4_i8mm;       /* need both */
 
 typedef int32x4_t sums_of_four_fn(int8x16_t a, int8x16_t b);
 
@@ -43,6 +44,14 @@ static ALWAYS_INLINE int32x4_t block_sums_neon(const bool q4, const unsigned cha
     return vaddq_s32(half[0], half[1]);
 }
 
+/* The 16 lanes of a sum, added as in dot_rows (ops.h). */
+static ALWAYS_INLINE float add_lanes_neon(const float32x4_t sum[4])
+{
+    const float32x4_t four = vaddq_f32(vaddq_f32(sum[0], sum[2]), vaddq_f32(sum[1], sum[3]));
+    const float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
+    return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
+}
+
 static ALWAYS_INLINE float dot_row_neon(const bool q4, const quant_x *x, const unsigned char *w, size_t Kp,
                                         sums_of_four_fn *sums_of_four)
 {
@@ -63,9 +72,7 @@ static ALWAYS_INLINE float dot_row_neon(const bool q4, const quant_x *x, const u
         const float32x4_t scale = vmulq_f32(widen_four(scales + 2 * b, n), vld1q_f32(x->scale + b));
         *to = vfmaq_f32(*to, vcvtq_f32_s32(whole), scale);
     }
-    const float32x4_t four = vaddq_f32(vaddq_f32(sum[0], sum[2]), vaddq_f32(sum[1], sum[3]));
-    const float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
-    return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
+    return add_lanes_neon(sum);
 }
 
 static ALWAYS_INLINE void dot_rows_q_neon(const bool q4, float *out, size_t out_stride, const void *x,

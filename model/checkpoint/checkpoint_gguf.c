@@ -341,10 +341,7 @@ static err_code add_tensor(checkpoint_contents *out, const gguf_form *g, const n
                        path, from->stored);
     }
     if (from->view.type == DTYPE_OTHER) {
-        return err_set(detail, ERR_UNSUPPORTED,
-                       "%s: tensor %.200s is of type %s, which is not supported; take a file with Q8_0, Q4_0 "
-                       "to Q5_1, Q2_K to Q6_K, IQ4_NL, IQ4_XS or MXFP4",
-                       path, from->stored, from->type_name);
+        return gguf_file_refuse_type(from, path, detail);
     }
     named_tensor t = *from;
     t.name = arena_strdup(out->memory, name, strlen(name));

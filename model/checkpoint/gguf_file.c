@@ -72,6 +72,8 @@ typedef struct reading {
     size_t n, at;
     const char *path;
     err_detail *detail;
+    uint64_t n_file; /* bytes of the whole file, of which the first n are at hand */
+    bool is_cut;     /* what was to be read lies behind them */
 } reading;
 
 static err_code no_memory(const reading *r)
@@ -94,10 +96,21 @@ static err_code tensor_fault(const reading *r, const char *name, const char *wha
     return err_set(r->detail, ERR_CORRUPT, "%s: tensor %.*s: %s", r->path, IN_MESSAGE, name, what);
 }
 
+/* Whether the next n items of so many bytes are there; what the file has behind the bytes at hand is
+ * cut, not wrong. */
+static bool has(reading *r, uint64_t n, size_t item_bytes)
+{
+    if (n <= (r->n - r->at) / item_bytes) {
+        return true;
+    }
+    r->is_cut = n <= (r->n_file - r->at) / item_bytes;
+    return false;
+}
+
 /* The next n bytes as a number. */
 static bool take(reading *r, size_t n, uint64_t *out)
 {
-    if (r->n - r->at < n) {
+    if (!has(r, n, 1)) {
         return false;
     }
     *out = little_endian(r->data + r->at, n);
@@ -108,7 +121,7 @@ static bool take(reading *r, size_t n, uint64_t *out)
 /* A length and that many bytes. */
 static bool take_text(reading *r, const uint8_t **text, uint64_t *n)
 {
-    if (!take(r, 8, n) || *n > r->n - r->at) {
+    if (!take(r, 8, n) || !has(r, *n, 1)) {
         return false;
     }
     *text = r->data + r->at;
@@ -146,7 +159,7 @@ static err_code skip_texts(reading *r, const gguf_value *v)
 {
     const uint8_t *text = NULL;
     uint64_t n = 0;
-    if (v->n > (r->n - r->at) / 8) {
+    if (!has(r, v->n, 8)) {
         return value_fault(r, v->key, "it holds more texts than the file has bytes for");
     }
     for (uint64_t i = 0; i < v->n; i++) {
@@ -184,7 +197,7 @@ static err_code take_data(reading *r, gguf_value *v)
         bool good = !memchr(text, 0, (size_t)n) && utf8_valid((const char *)text, (size_t)n);
         return good ? ERR_OK : value_fault(r, v->key, "its text is not UTF-8");
     }
-    if (v->n > (r->n - r->at) / type_bytes(v->type)) {
+    if (!has(r, v->n, type_bytes(v->type))) {
         return value_fault(r, v->key, "it passes the end of the file");
     }
     r->at += (size_t)v->n * type_bytes(v->type);
@@ -232,14 +245,15 @@ static err_code take_values(gguf_file *f, reading *r, uint64_t n)
     if (!f->values) {
         return no_memory(r);
     }
-    for (size_t i = 0; i < n; i++) {
-        f->n_values++;
-        err_code err = take_value(r, &f->values[i], i);
-        if (err) {
-            return err;
-        }
+    err_code err = ERR_OK;
+    for (size_t i = 0; !err && i < n; i++) {
+        err = take_value(r, &f->values[i], i);
+        f->n_values += !err;
     }
     qsort(f->values, f->n_values, sizeof *f->values, compare_key);
+    if (err) {
+        return err;
+    }
     for (size_t i = 1; i < f->n_values; i++) {
         if (compare_key(&f->values[i - 1], &f->values[i]) == 0) {
             return value_fault(r, f->values[i].key, "the key occurs twice");
@@ -333,7 +347,7 @@ static uint64_t aligned(uint64_t n, uint64_t alignment)
  * what follows the last is of no concern. Sets the views and puts them into the file's table. */
 static err_code place_tensors(gguf_file *f, entry *entries, size_t n, const reading *r, uint64_t alignment)
 {
-    const uint64_t start = aligned(r->at, alignment), n_data = start < r->n ? r->n - start : 0;
+    const uint64_t start = aligned(r->at, alignment), n_data = start < r->n_file ? r->n_file - start : 0;
     uint64_t expected = 0;
     qsort(entries, n, sizeof *entries, compare_begin);
     for (size_t i = 0; i < n; i++) {
@@ -358,7 +372,7 @@ static err_code place_tensors(gguf_file *f, entry *entries, size_t n, const read
                 "%s: tensor %.*s: its %zu bytes at offset %llu pass the end of the file (truncated?)",
                 r->path, IN_MESSAGE, t->name, t->view.bytes, (unsigned long long)begin);
         }
-        t->view.data = r->data + start + begin;
+        t->view.data = r->n == r->n_file ? r->data + start + begin : NULL;
         expected = aligned(begin + t->view.bytes, alignment);
         if (!tensor_table_add(&f->tensors, t)) {
             return no_memory(r);
@@ -435,7 +449,7 @@ static err_code read_header(gguf_file *f, reading *r)
     if (!take(r, 8, &n_tensors) || !take(r, 8, &n_values)) {
         return cut(r, "the numbers of tensors and values");
     }
-    const size_t left = r->n - r->at;
+    const uint64_t left = r->n_file - r->at;
     if (n_tensors > LIMIT_GGUF_TENSORS || n_tensors > left / TENSOR_BYTES) {
         return err_set(r->detail, ERR_CORRUPT, "%s: the number of tensors, %llu, cannot be true", r->path,
                        (unsigned long long)n_tensors);
@@ -456,17 +470,59 @@ static err_code read_header(gguf_file *f, reading *r)
     return err;
 }
 
-err_code gguf_file_open(gguf_file **out, const char *path, err_detail *detail)
+static gguf_file *create_file(void)
 {
-    *out = NULL;
     gguf_file *f = calloc(1, sizeof *f);
     if (f) {
         f->names = arena_create(SIZE_MAX / 2);
     }
-    err_code err = f && f->names ? file_map_open(&f->map, path, detail)
-                                 : err_set(detail, ERR_NOMEM, "%s: no memory to open it", path);
-    err = err ? err : read_header(f, &(reading){f->names, f->map.data, f->map.bytes, 0, path, detail});
+    if (!f || !f->names) {
+        free(f);
+        return NULL;
+    }
+    return f;
+}
+
+err_code gguf_file_open(gguf_file **out, const char *path, err_detail *detail)
+{
+    *out = NULL;
+    gguf_file *f = create_file();
+    err_code err = f ? file_map_open(&f->map, path, detail)
+                     : err_set(detail, ERR_NOMEM, "%s: no memory to open it", path);
+    if (!err) {
+        reading r = {.names = f->names,
+                     .data = f->map.data,
+                     .n = f->map.bytes,
+                     .path = path,
+                     .detail = detail,
+                     .n_file = f->map.bytes};
+        err = read_header(f, &r);
+    }
     if (err) {
+        gguf_file_close(f);
+        return err;
+    }
+    *out = f;
+    return ERR_OK;
+}
+
+err_code gguf_file_open_head(gguf_file **out, const void *data, size_t n, uint64_t n_file, const char *path,
+                             bool *is_whole, err_detail *detail)
+{
+    *out = NULL;
+    gguf_file *f = create_file();
+    if (!f) {
+        return err_set(detail, ERR_NOMEM, "%s: no memory to open it", path);
+    }
+    reading r = {.names = f->names,
+                 .data = data,
+                 .n = n,
+                 .path = path,
+                 .detail = detail,
+                 .n_file = n_file > n ? n_file : n};
+    const err_code err = read_header(f, &r);
+    *is_whole = !r.is_cut;
+    if (err && *is_whole) {
         gguf_file_close(f);
         return err;
     }
@@ -609,6 +665,14 @@ void gguf_next_text(const uint8_t **cursor, const char **text, size_t *n)
 const tensor_table *gguf_file_tensors(const gguf_file *f)
 {
     return &f->tensors;
+}
+
+err_code gguf_file_refuse_type(const named_tensor *t, const char *path, err_detail *detail)
+{
+    return err_set(detail, ERR_UNSUPPORTED,
+                   "%s: tensor %.200s is of type %s, which is not supported; take a file with Q8_0, Q4_0 "
+                   "to Q5_1, Q2_K to Q6_K, IQ4_NL, IQ4_XS or MXFP4",
+                   path, t->stored, t->type_name);
 }
 
 void gguf_file_part(const gguf_file *f, size_t *no, size_t *count)

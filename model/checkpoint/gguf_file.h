@@ -29,6 +29,12 @@ typedef struct gguf_file gguf_file;
 MUST_CHECK err_code gguf_file_open(gguf_file **out, const char *path, err_detail *detail);
 void gguf_file_close(gguf_file *f); /* NULL allowed */
 
+/* The same of the first n bytes of a file of n_file, in memory, which live as long as what is opened. Its
+ * tensors have no data. *is_whole is false where they end inside the header: then there are the values that
+ * are whole, and no tensors. */
+MUST_CHECK err_code gguf_file_open_head(gguf_file **out, const void *data, size_t n, uint64_t n_file,
+                                        const char *path, bool *is_whole, err_detail *detail);
+
 /* ---- metadata ---- */
 
 /* As numbered in the file. */
@@ -84,6 +90,8 @@ void gguf_next_text(const uint8_t **cursor, const char **text, size_t *n);
 /* With the type names "F32", "Q4_K", "IQ2_XXS" ... A type that layers do not compute with is
  * DTYPE_OTHER. */
 const tensor_table *gguf_file_tensors(const gguf_file *f);
+/* What is said of such a tensor: ERR_UNSUPPORTED. */
+err_code gguf_file_refuse_type(const named_tensor *t, const char *path, err_detail *detail);
 
 /* Part no of count, from split.no and split.count; 0 of 1 for a file that is whole. */
 void gguf_file_part(const gguf_file *f, size_t *no, size_t *count);

@@ -27,6 +27,14 @@ static bool join(char out[HUB_FULL_PATH_MAX], const char *dir, const char *name)
     return file_join(out, HUB_FULL_PATH_MAX, dir, name);
 }
 
+err_code hub_cache_repo(char repo_dir[HUB_FULL_PATH_MAX], const char *cache, const char *repo,
+                        err_detail *detail)
+{
+    char folder[HUB_REPO_MAX + 16];
+    hub_name_folder(folder, repo);
+    return join(repo_dir, cache, folder) ? ERR_OK : too_long(detail);
+}
+
 /* ---- finding ---- */
 
 /* The commit of a branch or tag, or the commit itself; false if it is not known here. */
@@ -71,20 +79,19 @@ static err_code found_files(hub_found *out, const char *snapshot, const hub_list
 
 err_code hub_cache_find(hub_found *out, const char *cache, const hub_name *name, err_detail *detail)
 {
-    char folder[HUB_REPO_MAX + 16], repo_dir[HUB_FULL_PATH_MAX], commit[HUB_HEX_MAX],
-        snapshot[HUB_FULL_PATH_MAX];
+    char repo_dir[HUB_FULL_PATH_MAX], commit[HUB_HEX_MAX], snapshot[HUB_FULL_PATH_MAX];
     hub_listing l;
     *out = (hub_found){0};
-    hub_name_folder(folder, name->repo);
-    if (!join(repo_dir, cache, folder)) {
-        return too_long(detail);
+    err_code err = hub_cache_repo(repo_dir, cache, name->repo, detail);
+    if (err) {
+        return err;
     }
     if (!read_ref(commit, repo_dir, name->revision) ||
         snprintf(snapshot, sizeof snapshot, "%s/snapshots/%s", repo_dir, commit) >= (int)sizeof snapshot ||
         hub_listing_of_folder(&l, snapshot, NULL) != ERR_OK) {
         return err_set(detail, ERR_NOT_FOUND, "%s", "");
     }
-    err_code err =
+    err =
         l.n ? found_files(out, snapshot, &l, name->quant, detail) : err_set(detail, ERR_NOT_FOUND, "%s", "");
     hub_listing_deinit(&l);
     return err;

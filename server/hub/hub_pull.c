@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "server/media/fetch.h"
 
-enum { GGUF_HEAD_BYTES = 1 << 16, ROOM_BYTES = 16 << 20 };
+enum { GGUF_HEAD_BYTES = 1 << 16, GGUF_HEAD_GROWTH = 16, ROOM_BYTES = 16 << 20 };
 #define LISTING_BYTES  ((size_t)64 << 20)
 #define DOCUMENT_BYTES ((size_t)64 << 20)
 
@@ -47,13 +47,14 @@ static void path_of_file(const pull *p, char *out, size_t cap, const char *path)
     bytes_deinit(&text);
 }
 
-static err_code fetch_text(pull *p, bytes *into, const char *path, size_t first_bytes, err_detail *detail)
+static err_code fetch_text(const pull *p, bytes *into, const char *path, size_t first_bytes,
+                           err_detail *detail)
 {
     hub_task t = {.path = path, .into = into, .first_bytes = first_bytes};
     return hub_client_run(p->client, &t, 1, 1, NULL, NULL, detail);
 }
 
-static err_code fetch_document(pull *p, bytes *into, const hub_file *f, size_t first_bytes,
+static err_code fetch_document(const pull *p, bytes *into, const hub_file *f, size_t first_bytes,
                                err_detail *detail)
 {
     char path[sizeof *p->paths];
@@ -89,17 +90,44 @@ static err_code read_index(pull *p, const hub_file *f, err_detail *detail)
     return err;
 }
 
-/* Weights are the larger part by far: whether they are of use is known before. */
-static err_code check_model(pull *p, err_detail *detail)
+/* Reads as much of a GGUF file as its header takes: mostly its vocabulary. */
+static err_code check_gguf(const pull *p, const hub_file *f, err_detail *detail)
 {
-    bytes text = bytes_empty(DOCUMENT_BYTES);
-    const bool is_gguf = p->selection.is_gguf;
-    err_code err = fetch_document(p, &text, p->selection.files[0], is_gguf ? GGUF_HEAD_BYTES : 0, detail);
-    if (!err) {
-        err = is_gguf ? p->hooks->check_gguf(bytes_str(&text), text.len, detail)
-                      : p->hooks->check_config(bytes_str(&text), text.len, detail);
+    bytes head = bytes_empty(DOCUMENT_BYTES);
+    bool is_whole = false;
+    err_code err = ERR_OK;
+    for (size_t n = GGUF_HEAD_BYTES; !err && !is_whole; n *= GGUF_HEAD_GROWTH) {
+        err = fetch_document(p, &head, f, n < DOCUMENT_BYTES ? n : DOCUMENT_BYTES, detail);
+        err = err ? err
+                  : p->hooks->check_gguf(bytes_str(&head), head.len, (uint64_t)f->size,
+                                         f == p->selection.files[0], &is_whole, detail);
+        is_whole = is_whole || n >= DOCUMENT_BYTES;
     }
-    bytes_deinit(&text);
+    bytes_deinit(&head);
+    return err;
+}
+
+/* Weights are the larger part by far: whether they are of use is known before. Of GGUF files those that are
+ * there already have been looked at. */
+static err_code check_model(const pull *p, err_detail *detail)
+{
+    const hub_selection *s = &p->selection;
+    err_code err = ERR_OK;
+    if (!s->is_gguf) {
+        bytes text = bytes_empty(DOCUMENT_BYTES);
+        err = fetch_document(p, &text, s->files[0], 0, detail);
+        err = err ? err : p->hooks->check_config(bytes_str(&text), text.len, detail);
+        bytes_deinit(&text);
+        return err;
+    }
+    char repo_dir[HUB_FULL_PATH_MAX];
+    err = hub_cache_repo(repo_dir, p->place->cache, p->name->repo, detail);
+    for (size_t i = 0; !err && i < s->n; i++) {
+        /* the tower's architecture is its own, and it is read as its file says */
+        if (s->files[i] != s->vision && !hub_blob_is_there(repo_dir, s->files[i])) {
+            err = check_gguf(p, s->files[i], detail);
+        }
+    }
     return err;
 }
 

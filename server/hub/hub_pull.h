@@ -11,10 +11,11 @@
 enum { HUB_AT_ONCE = 4 };
 
 typedef struct hub_pull_hooks {
-    /* Whether Parley runs a model: from its config.json, or from the first bytes of its GGUF file. An
-     * error ends the pull before a weight is fetched. */
+    /* Whether Parley runs a model: from its config.json, or from the first n of n_file bytes of a GGUF file,
+     * *is_whole telling whether they sufficed. An error ends the pull before a weight is fetched. */
     err_code (*check_config)(const char *text, size_t n, err_detail *detail);
-    err_code (*check_gguf)(const void *data, size_t n, err_detail *detail);
+    err_code (*check_gguf)(const void *data, size_t n, uint64_t n_file, bool is_first, bool *is_whole,
+                           err_detail *detail);
     /* Whether that much may be fetched; NULL: it may. */
     bool (*may_fetch)(void *ctx, size_t n_files, int64_t n_bytes);
     /* The files that are missing, some times a second while they are fetched, and at the end. */

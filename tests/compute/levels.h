@@ -34,6 +34,7 @@ static inline const test_level *test_levels(void)
         {"avx512+vnni+bf16", BF16, ops_avx512_bf16},
         {"neon", CPU_NEON, ops_neon},
         {"neon+dotprod", CPU_NEON | CPU_NEON_DOTPROD, ops_neon_dotprod},
+        {"neon+dotprod+i8mm", CPU_NEON | CPU_NEON_DOTPROD | CPU_NEON_I8MM, ops_neon_i8mm},
     };
     enum { N = sizeof all / sizeof all[0] };
     static test_level here[N + 1];

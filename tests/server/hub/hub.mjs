@@ -5,6 +5,7 @@
  *     const hub = await startHub();
  *     hub.add('org/name', { 'config.json': buffer, 'model.safetensors': buffer });
  *     hub.fault('model.safetensors', { cutAt: 1000 });        // of the next transfer of that file
+ *     hub.fault('model.safetensors', { holdAt: 1000, always: true });   // from that byte on nothing comes
  *     hub.requests                                            // { where, path, range, key, agent }
  */
 import { createHash } from 'node:crypto';
@@ -13,7 +14,11 @@ import { createServer } from 'node:http';
 
 const LARGE = 4096; // files from this size on are kept by LFS
 
-const sha256 = (data) => createHash('sha256').update(data).digest('hex');
+const hashes = new WeakMap(); // of files by their contents: a large one is hashed once
+export const sha256 = (data) => {
+    if (!hashes.has(data)) hashes.set(data, createHash('sha256').update(data).digest('hex'));
+    return hashes.get(data);
+};
 const gitHash = (data) => createHash('sha1').update(`blob ${data.length}\0`).update(data).digest('hex');
 const pointer = (data) => Buffer.from(`version https://git-lfs.github.com/spec/v1\noid sha256:${sha256(data)}\nsize ${data.length}\n`);
 
@@ -48,7 +53,7 @@ export async function startHub({ key } = {}) {
             bytes = Buffer.from(bytes);
             bytes[from + ((end - from) >> 1)] ^= 1;
         }
-        const stop = fault.cutAt === undefined ? end : Math.min(end, from + fault.cutAt);
+        const stop = Math.min(end, fault.holdAt ?? end, fault.cutAt === undefined ? end : from + fault.cutAt);
         let wake = () => {};
         res.on('drain', () => wake());
         res.on('close', () => wake());
@@ -57,6 +62,7 @@ export async function startHub({ key } = {}) {
             if (!more && !res.destroyed) await new Promise((resolve) => (wake = resolve));
             if (hub.delayMs) await new Promise((resolve) => setTimeout(resolve, hub.delayMs));
         }
+        if (fault.holdAt < end) return;
         if (stop < end) res.destroy();
         else res.end();
     }
@@ -120,7 +126,7 @@ export async function startHub({ key } = {}) {
     hub.url = `http://127.0.0.1:${hub.port}`;
     /** files: contents by name. more: what the list says in addition or instead, by name. */
     hub.add = (name, files, { listed = {}, ...options } = {}) => {
-        const commit = createHash('sha1').update(name).update(Object.values(files).map(sha256).join()).digest('hex');
+        const commit = createHash('sha1').update(name).update(Object.values(files).map((data) => sha256(data)).join()).digest('hex');
         const entry = (rfilename, data) => ({
             rfilename,
             size: data.length,
@@ -146,4 +152,4 @@ export async function startHub({ key } = {}) {
     return hub;
 }
 
-export { gitHash, pointer, sha256 };
+export { gitHash, pointer };
