@@ -9,14 +9,15 @@ static ALWAYS_INLINE int32x4_t sums_of_four(int8x16_t a, int8x16_t b)
     return vdotq_s32(vdupq_n_s32(0), a, b);
 }
 
-/* 16 columns of block b of a row of weights, i 0 or 1. */
-static ALWAYS_INLINE int8x16_t weights_of(const bool q4, const unsigned char *w, size_t b, size_t i)
+/* 16 columns of block b of a row of weights, i 0 or 1; is_odd: whether b is. */
+static ALWAYS_INLINE int8x16_t weights_of(const bool q4, const unsigned char *w, size_t b, const bool is_odd,
+                                          size_t i)
 {
     if (!q4) {
         return vreinterpretq_s8_u8(veorq_u8(vld1q_u8(w + b * QUANT_BLOCK + i * 16), vdupq_n_u8(0x80)));
     }
     const uint8x16_t both = vld1q_u8(w + b / 2 * QUANT_BLOCK + i * 16);
-    return vreinterpretq_s8_u8(b % 2 == 0 ? vandq_u8(both, vdupq_n_u8(15)) : vshrq_n_u8(both, 4));
+    return vreinterpretq_s8_u8(is_odd ? vshrq_n_u8(both, 4) : vandq_u8(both, vdupq_n_u8(15)));
 }
 
 /* 8 columns of one row, then those of the other; half 0 or 1 of the 16. */
@@ -28,12 +29,12 @@ static ALWAYS_INLINE int8x16_t side_by_side(int8x16_t a, int8x16_t b, size_t hal
 
 /* The sums of block b: w0 x0, w0 x1, w1 x0, w1 x1. */
 static ALWAYS_INLINE int32x4_t four_products(const bool q4, const unsigned char *const w[2],
-                                             const quant_x x[2], size_t b)
+                                             const quant_x x[2], size_t b, const bool is_odd)
 {
     int32x4_t sum = vdupq_n_s32(0);
     for (size_t i = 0; i < 2; i++) {
         const int8_t *x0 = x[0].q + b * QUANT_BLOCK + i * 16, *x1 = x[1].q + b * QUANT_BLOCK + i * 16;
-        const int8x16_t a = weights_of(q4, w[0], b, i), c = weights_of(q4, w[1], b, i);
+        const int8x16_t a = weights_of(q4, w[0], b, is_odd, i), c = weights_of(q4, w[1], b, is_odd, i);
         for (size_t half = 0; half < 2; half++) {
             sum = vmmlaq_s32(sum, side_by_side(a, c, half), side_by_side(vld1q_s8(x0), vld1q_s8(x1), half));
         }
@@ -52,29 +53,41 @@ static ALWAYS_INLINE void turn(int32x4_t out[4], const int32x4_t in[4])
     out[3] = vreinterpretq_s32_s64(vzip2q_s64(vreinterpretq_s64_s32(b), vreinterpretq_s64_s32(d)));
 }
 
+/* Adds n <= 4 blocks from b on, a multiple of 4, to sums of w i / 2 and x i % 2. */
+static ALWAYS_INLINE void add_blocks(const bool q4, float32x4_t sum[4][4], const quant_x x[2],
+                                     const unsigned char *const w[2], size_t Kp, size_t b, const size_t n)
+{
+    const size_t n_blocks = Kp / QUANT_BLOCK;
+    int32x4_t of_block[4], whole[4];
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++) {
+        of_block[i] = i < n ? four_products(q4, w, x, b + i, i % 2) : vdupq_n_s32(0);
+    }
+    turn(whole, of_block);
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++) {
+        const unsigned char *scales = w[i / 2] + (q4 ? Kp / 2 : Kp);
+        float32x4_t *to = &sum[i][b / 4 % 4];
+        if (q4) {
+            *to = vfmaq_f32(*to, widen_four(scales + 2 * n_blocks + 2 * b, n), vld1q_f32(x[i % 2].sum + b));
+        }
+        const float32x4_t scale = vmulq_f32(widen_four(scales + 2 * b, n), vld1q_f32(x[i % 2].scale + b));
+        *to = vfmaq_f32(*to, vcvtq_f32_s32(whole[i]), scale);
+    }
+}
+
 /* Two rows of weights by two of x; sums in the order of dot_row_neon, so with its bits. */
 static ALWAYS_INLINE void dot_two_by_two(const bool q4, float *out, size_t out_stride, const quant_x x[2],
                                          const unsigned char *const w[2], size_t Kp)
 {
     const size_t n_blocks = Kp / QUANT_BLOCK;
-    float32x4_t sum[4][4] = {{vdupq_n_f32(0)}}; /* of w i / 2 and x i % 2 */
-    for (size_t b = 0; b < n_blocks; b += 4) {
-        const size_t n = n_blocks - b < 4 ? n_blocks - b : 4;
-        int32x4_t of_block[4], whole[4];
-        for (size_t i = 0; i < 4; i++) {
-            of_block[i] = i < n ? four_products(q4, w, x, b + i) : vdupq_n_s32(0);
-        }
-        turn(whole, of_block);
-        for (size_t i = 0; i < 4; i++) {
-            const unsigned char *scales = w[i / 2] + (q4 ? Kp / 2 : Kp);
-            float32x4_t *to = &sum[i][b / 4 % 4];
-            if (q4) {
-                *to =
-                    vfmaq_f32(*to, widen_four(scales + 2 * n_blocks + 2 * b, n), vld1q_f32(x[i % 2].sum + b));
-            }
-            const float32x4_t scale = vmulq_f32(widen_four(scales + 2 * b, n), vld1q_f32(x[i % 2].scale + b));
-            *to = vfmaq_f32(*to, vcvtq_f32_s32(whole[i]), scale);
-        }
+    float32x4_t sum[4][4] = {{vdupq_n_f32(0)}};
+    size_t b = 0;
+    for (; b + 4 <= n_blocks; b += 4) {
+        add_blocks(q4, sum, x, w, Kp, b, 4);
+    }
+    if (b < n_blocks) {
+        add_blocks(q4, sum, x, w, Kp, b, n_blocks - b);
     }
     for (size_t i = 0; i < 4; i++) {
         out[i % 2 * out_stride + i / 2] = add_lanes_neon(sum[i]);

@@ -19,6 +19,9 @@ typedef int32x4_t sums_of_four_fn(int8x16_t a, int8x16_t b);
 /* Four bf16, or the first n of them. */
 static ALWAYS_INLINE float32x4_t widen_four(const unsigned char *p, size_t n)
 {
+    if (n == 4) {
+        return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(p)), 16));
+    }
     float wide[4] = {0};
     for (size_t i = 0; i < n && i < 4; i++) {
         wide[i] = bf16_at(p + 2 * i);
