@@ -97,9 +97,11 @@ endif()
 
 # What real_sandbox.mjs lets a server do that was taken over.
 if(NOT PARLEY_SANITIZE)
-    add_library(escape MODULE ${CMAKE_SOURCE_DIR}/tests/server/cli/escape.c)
-    set_target_properties(escape PROPERTIES PREFIX "")
-    target_compile_options(escape PRIVATE -Wall -Wextra)
+    foreach(library escape old_blas)
+        add_library(${library} MODULE ${CMAKE_SOURCE_DIR}/tests/server/cli/${library}.c)
+        set_target_properties(${library} PROPERTIES PREFIX "")
+        target_compile_options(${library} PRIVATE -Wall -Wextra)
+    endforeach()
 endif()
 
 if(NOT PARLEY_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL Release)

@@ -1,6 +1,10 @@
 #include "compute/gemm.h"
 
 #include <cblas.h>
+#include <strings.h>
+
+#include "base/compiler.h"
+#include "compute/kernels/cpu.h"
 
 void gemm_setup(void)
 {
@@ -10,6 +14,17 @@ void gemm_setup(void)
 const char *gemm_core(void)
 {
     return openblas_get_corename();
+}
+
+const char *gemm_wanted_core(unsigned flags)
+{
+    static const char *const WITH_AVX2[] = {"Haswell",  "Zen",        "Excavator",
+                                            "SkylakeX", "Cooperlake", "SapphireRapids"};
+    bool is_right = !(flags & CPU_AVX2);
+    for (size_t i = 0; i < ARRAY_LEN(WITH_AVX2); i++) {
+        is_right = is_right || strcasecmp(openblas_get_corename(), WITH_AVX2[i]) == 0;
+    }
+    return is_right ? NULL : flags & CPU_AVX512 ? "SkylakeX" : "Haswell";
 }
 
 void gemm_nt(float *out, size_t out_stride, const float *x, size_t x_stride, const float *w, size_t w_stride,

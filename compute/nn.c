@@ -39,8 +39,12 @@ err_code compute_create(compute **out, const compute_options *opt, err_detail *d
         return err_set(detail, ERR_NOMEM, "cannot start %zu compute threads", n_threads);
     }
     gemm_setup();
-    snprintf(c->description, sizeof c->description, "%s, %zu thread%s, OpenBLAS %s", cpu_describe(c->flags),
-             n_threads, n_threads == 1 ? "" : "s", gemm_core());
+    const bool is_own = nn_many_is_exact(c);
+    snprintf(c->description, sizeof c->description, "%s, %zu thread%s, %s%s", cpu_describe(c->flags),
+             n_threads, n_threads == 1 ? "" : "s",
+             is_own ? "prompts and images by own kernels"
+                    : "float products of prompts and images by OpenBLAS ",
+             is_own ? "" : gemm_core());
     *out = c;
     return ERR_OK;
 }
@@ -65,6 +69,11 @@ size_t compute_n_threads(const compute *c)
 uint64_t compute_progress_counter(const compute *c)
 {
     return pool_progress_counter(c->pool);
+}
+
+const char *compute_wanted_blas(void)
+{
+    return gemm_wanted_core(cpu_flags());
 }
 
 const char *compute_describe(const compute *c)

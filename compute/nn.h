@@ -48,7 +48,9 @@ MUST_CHECK err_code compute_create(compute **out, const compute_options *opt, er
 void compute_destroy(compute *c);                    /* NULL allowed */
 uint64_t compute_progress_counter(const compute *c); /* see pool_progress_counter */
 size_t compute_n_threads(const compute *c);
-const char *compute_describe(const compute *c); /* "avx512+vnni+bf16, 2 threads, OpenBLAS SkylakeX" */
+/* The kernels that OpenBLAS should have been started with (OPENBLAS_CORETYPE); NULL: it has them. */
+const char *compute_wanted_blas(void);
+const char *compute_describe(const compute *c); /* "avx2, 2 threads, prompts and images by own kernels" */
 
 /* Zeroed buffer aligned to 64 (huge pages where it helps); NULL if out of memory. Freed with
  * compute_free. */

@@ -39,6 +39,11 @@ bool engine_parse_cpu(const char *text, unsigned *mask)
     return cpu_parse_level(text, mask);
 }
 
+const char *engine_wanted_blas(void)
+{
+    return compute_wanted_blas();
+}
+
 /* ---- opening, part by part ---- */
 
 static err_code read_template(engine *e, const char *file, err_detail *detail)

@@ -93,6 +93,9 @@ typedef struct engine_options {
 /* "generic", "avx2", "avx512" or "native" to a mask for cpu_mask; false for another word. */
 bool engine_parse_cpu(const char *text, unsigned *mask);
 
+/* What OPENBLAS_CORETYPE must say before the program starts; NULL: nothing, OpenBLAS knows the processor. */
+const char *engine_wanted_blas(void);
+
 /* "none", "q8" or "q4" to the bits of engine_options; false for another word. */
 bool engine_parse_quantize(const char *text, int *n_bits);
 

@@ -122,7 +122,7 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], ENGINE_VIDEO_COMMAND) == 0) {
         return engine_video_worker();
     }
-    serve_sandbox_shed_threads(argv);
+    serve_sandbox_start_again(argv);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow (ulimit -f) fails that write, not the program */
     options o;
     int code = options_parse(&o, argc, argv);

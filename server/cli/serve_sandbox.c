@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "engine/engine.h"
 #include "server/cli/command.h"
 #include "server/cli/options_table.h"
 #include "server/sandbox.h"
@@ -47,21 +48,42 @@ static size_t count_threads(void)
     return n;
 }
 
-void serve_sandbox_shed_threads(char **argv)
+/* Whether a command is one of them; without one the program serves. */
+static bool is_one_of(const char *word, const char *const *words, size_t n)
 {
-    static const char NAME[] = "OPENBLAS_NUM_THREADS";
-    const char *word = argv[0] ? argv[1] : NULL, *n_threads = getenv(NAME);
+    bool found = !word || word[0] == '-';
+    for (size_t i = 0; i < n; i++) {
+        found = found || strcmp(word, words[i]) == 0;
+    }
+    return found;
+}
+
+static bool has_idle_threads(void)
+{
+    const char *n_threads = getenv("OPENBLAS_NUM_THREADS");
     const sandbox_support there = sandbox_look();
+    return !there.is_sanitized && there.landlock && count_threads() > 1 &&
+           !(n_threads && strcmp(n_threads, "1") == 0);
+}
+
+void serve_sandbox_start_again(char **argv)
+{
+    static const char *const SERVING[] = {"serve", "chat"}, *const COMPUTING[] = {"serve", "chat", "run",
+                                                                                  "bench"};
+    const char *word = argv[0] ? argv[1] : NULL, *core = NULL;
     char program[PATH_MAX];
-    if ((word && word[0] != '-' && strcmp(word, "serve") != 0 && strcmp(word, "chat") != 0) ||
-        there.is_sanitized || !there.landlock || count_threads() <= 1 ||
-        (n_threads && strcmp(n_threads, "1") == 0)) {
+    if (is_one_of(word, COMPUTING, ARRAY_LEN(COMPUTING)) && !getenv("OPENBLAS_CORETYPE")) {
+        core = engine_wanted_blas();
+    }
+    const bool sheds = is_one_of(word, SERVING, ARRAY_LEN(SERVING)) && has_idle_threads();
+    if (!core && !sheds) {
         return;
     }
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n > 0 && setenv(NAME, "1", 1) == 0) {
+    if (n > 0 && (!core || setenv("OPENBLAS_CORETYPE", core, 1) == 0) &&
+        (!sheds || setenv("OPENBLAS_NUM_THREADS", "1", 1) == 0)) {
         program[n] = '\0';
-        execv(program, argv); /* if it fails, the sandbox says what it does not hold */
+        execv(program, argv); /* if it fails, it is slower, and the sandbox says what it does not hold */
     }
 }
 

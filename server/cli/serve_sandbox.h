@@ -1,7 +1,7 @@
 /* serve_sandbox: what `parley serve` keeps of files and system calls, by its options. Main thread.
  *
  *     serve_sandbox box;
- *     serve_sandbox_shed_threads(argv);    // first of all
+ *     serve_sandbox_start_again(argv);    // first of all
  *     serve_sandbox_begin(&box, o, "/var/tmp/parley", NULL);    // before any other thread
  *     serve_sandbox_listening(&box);      // once its sockets are open
  */
@@ -17,10 +17,11 @@ typedef struct serve_sandbox {
     bool is_on, connects;
 } serve_sandbox;
 
-/* OpenBLAS makes threads before main, which are not used and would keep what the sandbox takes: a
- * program that will serve starts itself again without them. argv is that of main, before anything of it
- * is blanked. Returns if there is nothing to do. */
-void serve_sandbox_shed_threads(char **argv);
+/* What OpenBLAS reads of the environment before main. It makes threads, which are not used and would keep what
+ * the sandbox takes, and on a processor that it does not know it takes kernels of SSE2: a program that will serve
+ * starts itself again without the threads, one that will compute with the kernels of the processor. What
+ * OPENBLAS_CORETYPE says already stays. argv is that of main, before anything of it is blanked. Returns if there is nothing to do. */
+void serve_sandbox_start_again(char **argv);
 /* Gives up every file that no option names. uploads: the folder where uploads are kept; mcp: servers of
  * tools, perhaps at other machines, NULL: none. */
 void serve_sandbox_begin(serve_sandbox *box, const options *o, const char *uploads, const mcp_config *mcp);
