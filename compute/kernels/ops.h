@@ -200,6 +200,6 @@ const ops *ops_avx512_vnni(void); /* needs VNNI too */
 const ops *ops_avx512_bf16(void); /* needs VNNI and BF16 too */
 const ops *ops_neon(void);
 const ops *ops_neon_dotprod(void); /* needs the extension of dot products */
-const ops *ops_neon_i8mm(void); /* needs the dot products too */
+const ops *ops_neon_i8mm(void);    /* needs the dot products too */
 
 #endif
