@@ -156,6 +156,17 @@ export async function keepLong(n = 2000) {
     return conversation.id;
 }
 
+/** The same in four looks: light and dark, desktop and phone. @param {import('playwright-core').Page} page @param {string} screen */
+export async function checkLooks(page, screen) {
+    for (const colorScheme of /** @type {const} */ (['dark', 'light'])) {
+        await page.emulateMedia({ colorScheme });
+        for (const [name, size] of Object.entries({ phone: PHONE, desktop: DESKTOP })) {
+            await page.setViewportSize(size);
+            await checkScreen(page, `${screen}, ${colorScheme}, ${name}`);
+        }
+    }
+}
+
 /** axe finds nothing serious. @param {import('playwright-core').Page} page @param {string} screen what it is, for the message */
 export async function checkScreen(page, screen) {
     // Frames of the audit would be blocked by the page's own policy; the page has none.

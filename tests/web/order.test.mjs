@@ -1,9 +1,12 @@
 /** The order of chats: pins, folders, the archive, several at once, temporary ones, a chat from a
  * message on, deleted messages, one chat as a file. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import test, { after, before, beforeEach, afterEach } from 'node:test';
-import { WRITE_MS, lastAnswer, launch, ofChat, openChat, openSettings, send, until } from './helpers.mjs';
+import { SAMPLES, WRITE_MS, lastAnswer, launch, ofChat, openChat, openSettings, send, until } from './helpers.mjs';
+import { zip } from './make_zip.mjs';
 import { startMock } from './mock_server.mjs';
 import { fromJson } from '../../web/js/state/transfer.js';
 import { addMessage, branchOf, eraseMessages, erasedWith, newConversation, placeWith, readPlace, shownPath, siblings, toInput } from '../../web/js/state/store.js';
@@ -194,6 +197,10 @@ test('one chat as Markdown and as JSON, with its place, and back', async () => {
     const [name, text] = await take('Markdown');
     assert.equal(name, 'say one.md');
     assert.match(text, /# say one[\s\S]*## You[\s\S]*## Seedling\n\none/);
+    // On paper it is the chosen one, not the one that was shown.
+    await page.evaluate(() => (window.print = () => (window.printed = [...document.querySelectorAll('.question .bubble')].map((one) => one.textContent))));
+    await ofChat(page, 'Print', 'say one');
+    await until(async () => (await page.evaluate(() => window.printed))?.join() === 'say one', 'the chat on paper');
     const [, json] = await take('JSON');
     assert.deepEqual(JSON.parse(json).chats.map(({ title, place }) => [title, place]), [['say one', { pinned: true }]]);
     await ofChat(page, 'Delete', 'say one');
@@ -292,31 +299,35 @@ test('chats of ChatGPT, Open WebUI and llama.cpp come in, with their branches', 
         title: 'Trees', create_time: 1.7e9, update_time: 1.7e9 + 60, current_node: 'd',
         mapping: {
             root: { id: 'root', parent: null, message: null }, a: { id: 'a', parent: 'root', message: message('system', [''], 1) },
-            b: { id: 'b', parent: 'a', message: message('user', ['What is an oak?', { content_type: 'image_asset_pointer' }], 1.7e9) },
-            c: { id: 'c', parent: 'b', message: message('assistant', ['A tree.'], 1.7e9 + 1) }, d: { id: 'd', parent: 'b', message: message('assistant', ['A large tree.'], 1.7e9 + 2) },
+            b: { id: 'b', parent: 'a', message: message('user', ['What is an oak?', { content_type: 'image_asset_pointer', asset_pointer: 'file-service://file-oak1', width: 2, height: 1 }, { content_type: 'audio_transcription', text: 'Said aloud.' }], 1.7e9) },
+            c: { id: 'c', parent: 'b', message: message('assistant', ['A tree.'], 1.7e9 + 1) },
+            s: { id: 's', parent: 'b', message: { ...message('assistant', ['search("oak")'], 1.7e9 + 1), recipient: 'web' } },
+            h: { id: 'h', parent: 's', message: { ...message('user', ['Original uploads'], 1.7e9 + 1), metadata: { is_visually_hidden_from_conversation: true } } },
+            d: { id: 'd', parent: 'h', message: message('assistant', ['A large tree.\ue200cite\ue202turn0search0\ue201'], 1.7e9 + 2) },
         },
     }];
     const webui = [{
         id: 'x', title: 'Sums', created_at: 1.7e9, updated_at: 1.7e9, pinned: true,
-        chat: { title: 'Sums', history: { currentId: '2', messages: { 1: { id: '1', parentId: null, role: 'user', content: '1 + 1?', timestamp: 1.7e9 }, 2: { id: '2', parentId: '1', role: 'assistant', content: '2', timestamp: 1.7e9, model: 'm' } } } },
+        chat: { title: 'Sums', history: { currentId: '2', messages: { 1: { id: '1', parentId: null, role: 'user', content: '1 + 1?', timestamp: 1.7e9 }, 2: { id: '2', parentId: '1', role: 'assistant', content: '<details type="reasoning" done="true" duration="1">\n<summary>Thought for 1 second</summary>\n&gt; no\n> One more\n> than one.\n</details>\n2', timestamp: 1.7e9, model: 'm', files: [null, { type: 'file', name: 'sums.txt', file: { data: { content: '1 2' } } }, { type: 'image', url: '/api/v1/files/1/content' }] } } } },
     }];
     const llama = {
         conv: { id: 'y', name: 'Notes', lastModified: 1.7e12, currNode: '3' },
         messages: [
             { id: '1', type: 'root', role: 'system', content: '', parent: null, timestamp: 1.7e12 },
-            { id: '2', type: 'text', role: 'user', content: 'Read this', parent: '1', timestamp: 1.7e12, extra: [{ type: 'TEXT', name: 'a.txt', content: 'é' }] },
+            { id: '2', type: 'text', role: 'user', content: 'Read this', parent: '1', timestamp: 1.7e12, extra: [{ type: 'TEXT', name: 'a.txt', content: 'é' }, { type: 'PDF', name: 'b.pdf', base64Data: 'AAAA', content: 'page' }, { type: 'VIDEO', name: 'c.webm', mimeType: 'video/webm', base64Data: 'AAAA' }, { type: 'AUDIO', name: 'd.mp3' }, null] },
             { id: '3', type: 'text', role: 'assistant', content: 'Read.', thinking: 'Hm.', parent: '2', timestamp: 1.7e12 },
         ],
     };
     const [trees] = fromJson(JSON.stringify(gpt));
-    assert.deepEqual(shownPath(trees).map(({ text, created }) => [text, created]), [['What is an oak?', 1.7e12], ['A large tree.', 1.7e12 + 2000]]);
+    assert.deepEqual(shownPath(trees).map(({ text, created }) => [text, created]), [['What is an oak?\n\nSaid aloud.', 1.7e12], ['A large tree.', 1.7e12 + 2000]]);
     assert.equal(Object.keys(trees.messages).length, 3);
-    assert.equal(shownPath(trees)[0].attachments[0].missing, true);
+    assert.deepEqual(shownPath(trees)[0].attachments.map(({ missing, width }) => [missing, width]), [[true, 2]]);
     const [sums] = fromJson(JSON.stringify(webui));
-    assert.deepEqual([sums.title, sums.place, shownPath(sums).map(({ text }) => text)], ['Sums', { pinned: true }, ['1 + 1?', '2']]);
+    assert.deepEqual([sums.title, sums.place, shownPath(sums).map(({ text, reasoning }) => [text, reasoning])], ['Sums', { pinned: true }, [['1 + 1?', undefined], ['2', '&gt; no\nOne more\nthan one.']]]);
+    assert.deepEqual(shownPath(sums)[1].attachments.map(({ kind, name, bytes, missing }) => [kind, name, bytes, missing]), [['text', 'sums.txt', 3, undefined], ['image', 'image', 0, true]]);
     const [notes] = fromJson(JSON.stringify(llama));
     assert.deepEqual(shownPath(notes).map(({ text, reasoning }) => [text, reasoning]), [['Read this', undefined], ['Read.', 'Hm.']]);
-    assert.equal(shownPath(notes)[0].attachments[0].bytes, 2);
+    assert.deepEqual(shownPath(notes)[0].attachments.map(({ kind, name, bytes }) => [kind, name, bytes]), [['text', 'a.txt', 2], ['text', 'b.pdf', 4], ['video', 'c.webm', 3]]);
     for (const bad of ['[]', '{"mapping":{}}', '[{"mapping":{"a":null}}]', '[{"chat":{"history":{"messages":{"1":null}}}}]', '{"conv":{},"messages":[null,{"extra":[{}]}]}', '[null, 3, "x"]', 'null']) {
         try {
             assert.deepEqual(fromJson(bad), []);
@@ -326,4 +337,35 @@ test('chats of ChatGPT, Open WebUI and llama.cpp come in, with their branches', 
     }
     const loop = { conv: { name: 'loop', currNode: '1' }, messages: [{ id: '1', parent: '2', role: 'system', content: '' }, { id: '2', parent: '1', role: 'system', content: '' }] };
     assert.deepEqual(fromJson(JSON.stringify(loop)), []);
+});
+
+test('an export as ChatGPT gives it: a ZIP file with its images, twice is once; what is damaged is said', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    const said = (role, parts, create_time) => ({ author: { role }, content: { content_type: 'multimodal_text', parts }, create_time });
+    const image = { content_type: 'image_asset_pointer', asset_pointer: 'sediment://file_0a1', width: 640, height: 480 };
+    const chats = [{
+        title: 'Shapes', create_time: 1.7e9, update_time: 1.7e9, current_node: 'b',
+        mapping: { r: { id: 'r', parent: null, message: null }, a: { id: 'a', parent: 'r', message: said('user', [image, 'What is this?'], 1.7e9) }, b: { id: 'b', parent: 'a', message: said('assistant', ['A cross.'], 1.7e9 + 1) }, c: { id: 'c', parent: 'a', message: said('assistant', ['Three shapes.'], 1.7e9 + 2) } },
+    }];
+    const file = (buffer) => ({ name: 'export.zip', mimeType: 'application/zip', buffer });
+    const whole = zip({ 'user.json': '{}', 'conversations-000.json': JSON.stringify(chats), 'file_0a1-sanitized.png': readFileSync(join(SAMPLES, 'outlines.png')) });
+    const add = async (buffer, words) => {
+        await openSettings(page, 'This browser');
+        await page.locator('#settings input[type=file]').setInputFiles(file(buffer));
+        await page.getByText(words).waitFor();
+    };
+    await add(whole, '1 chat imported.');
+    await add(whole, '1 chat was here already.');
+    await add(whole.subarray(0, whole.length - 30), 'Nothing was imported. export.zip is damaged');
+    await add(zip({ 'conversations.json': JSON.stringify(chats) }, { flags: 1 }), 'locked with a password');
+    await add(zip({ 'conversations.json': ' '.repeat(8 << 20) }), 'grows more than');
+    await add(zip({ 'conversations.json': '{' }), 'Nothing was imported. This file is not JSON.');
+    await add(zip({ 'notes.txt': 'x' }), 'holds no exported chats');
+    assert.equal(await page.locator('.entry').count(), 1);
+    await page.locator('.entry a').click();
+    await page.getByText('A cross.').waitFor();
+    await page.getByRole('button', { name: 'Later answer' }).click();
+    await page.getByText('Three shapes.').waitFor();
+    await until(() => page.locator('chat-message img').evaluateAll((list) => list.length === 1 && list[0].naturalWidth > 0), 'the image');
+    await done();
 });

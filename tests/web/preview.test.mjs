@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { createServer } from 'node:http';
 import test, { after, before } from 'node:test';
-import { AxeBuilder } from '@axe-core/playwright';
 import { diagrams, escapes } from './escapes.mjs';
-import { lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { DESKTOP, PHONE, checkLooks, checkScreen, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 import { NAUGHTY } from './naughty.mjs';
 
@@ -37,8 +36,10 @@ test('HTML and SVG are shown as they look, with their source, their versions and
     await page.getByRole('button', { name: 'Source' }).click();
     await page.locator('.preview code-block', { hasText: 'onclick' }).waitFor();
     assert.equal(await page.locator('.preview').getByRole('button', { name: 'Preview' }).count(), 0, 'it is shown already');
-    const { violations } = await new AxeBuilder({ page }).setLegacyMode(true).analyze();
-    assert.deepEqual(violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id }) => id), []);
+    await checkLooks(page, 'a preview with its source');
+    await page.getByRole('button', { name: 'Full screen' }).click();
+    await until(() => page.evaluate(() => document.fullscreenElement?.className === 'preview-frame'), 'the frame to fill the screen');
+    await page.evaluate(() => document.exitFullscreen());
     await page.keyboard.press('Escape');
     assert.equal(await page.locator('iframe').count(), 0, 'nothing runs on unseen');
     await send(page, 'A circle');
@@ -144,8 +145,10 @@ test('a diagram is drawn in the colours of the page; a wrong one says what is wr
         assert.equal(await frame(page).locator('html').evaluate((html) => getComputedStyle(html).backgroundColor), colorScheme === 'dark' ? 'rgb(31, 32, 32)' : 'rgb(255, 255, 255)');
         await page.getByRole('button', { name: 'Source' }).click();
         await page.locator('.preview code-block', { hasText: 'flowchart LR' }).waitFor();
-        const { violations } = await new AxeBuilder({ page }).setLegacyMode(true).analyze();
-        assert.deepEqual(violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id }) => id), []);
+        for (const size of [PHONE, DESKTOP]) {
+            await page.setViewportSize(size);
+            await checkScreen(page, `a diagram, ${colorScheme}, ${size.width}`);
+        }
         await page.keyboard.press('Escape');
         await send(page, 'A wrong diagram');
         await lastAnswer(page);

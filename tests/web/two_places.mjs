@@ -250,8 +250,12 @@ class Model {
     /** @param {any[]} results of operations at one moment @param {Record<string, any>} kept */
     note(results, kept) {
         for (const { chat, made = [] } of results) for (const message of made) this.chat(chat).messages.set(message.id, message);
-        for (const { chat, deleted, place } of results) {
+        for (const { chat, deleted, saw, place } of results) {
             if (!deleted || !this.chats.has(chat)) continue;
+            // Where it stays, or is made anew, this place can still put back what it had of it.
+            const others = new Set(results.filter((one) => one.chat === chat && one.place !== place).flatMap(({ made = [] }) => made.map(({ id }) => id)));
+            const had = [...this.chats.get(chat).messages].filter(([id]) => !others.has(id) && (!saw || saw.includes(id)));
+            if (chat in kept) this.gone.set(`${place} ${chat}`, { messages: new Map(had) });
             const fresh = results.filter((other) => other.chat === chat).flatMap(({ made = [], waits = [] }) => [...made, ...waits]).filter((one) => !isErased(results, chat, one.id ?? one));
             if (!(chat in kept)) {
                 assert.deepEqual(fresh, [], `a chat was deleted with what was written to it at the same moment: ${chat}`);

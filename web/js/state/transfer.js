@@ -4,7 +4,7 @@
  * overwrite a chat.
  */
 import { t } from '../language.js';
-import { othersChats } from './import_others.js';
+import { chatsOfZip, othersChats } from './import_others.js';
 import { newConversation, readOptions, readPlace } from './store.js';
 import { blobOf } from './tools.js';
 import { blobToDataUri, newId } from '../util.js';
@@ -34,18 +34,34 @@ export async function toJson(conversations) {
     return JSON.stringify({ format: FORMAT, version: 1, chats }, null, 1);
 }
 
+/** Chats of JSON, or of a ZIP file as ChatGPT exports them.
+ * @param {File} file @returns {Promise<Conversation[]>} with new ids @throws {Error} with a sentence for the user */
+export async function fromFile(file) {
+    if ((await file.slice(0, 4).text()) !== 'PK\x03\x04') return fromJson(await file.text());
+    const { Zip } = await import('../documents/zip.js');
+    return read(await chatsOfZip(await Zip.open(file), parse));
+}
+
 /**
  * @param {string} text @returns {Conversation[]} with new ids
  * @throws {Error} with a sentence for the user
  */
 export function fromJson(text) {
-    let file;
+    const file = parse(text);
+    return read(file?.format === FORMAT && Array.isArray(file.chats) ? file.chats : othersChats(file));
+}
+
+/** @param {string} text */
+function parse(text) {
     try {
-        file = JSON.parse(text);
+        return JSON.parse(text);
     } catch {
         throw new Error(t`This file is not JSON.`);
     }
-    const chats = file?.format === FORMAT && Array.isArray(file.chats) ? file.chats : othersChats(file);
+}
+
+/** @param {any[]|null} chats @returns {Conversation[]} */
+function read(chats) {
     if (!chats) throw new Error(t`This file holds no exported chats of Parley, ChatGPT, Open WebUI or llama.cpp.`);
     return chats.slice(0, MAX_CHATS).map(readChat).filter((chat) => chat.head);
 }
@@ -135,8 +151,9 @@ function readAttachment(given) {
         ...(given?.tool ? { tool: string(given.tool) } : {}),
     };
     const match = /^data:([a-z]+\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/=]*)$/i.exec(string(given?.data));
-    if (!match) return { ...attachment, missing: true };
-    return { ...attachment, blob: blobOf(match[2], match[1]) };
+    const blob = given?.blob instanceof Blob ? given.blob : match && blobOf(match[2], match[1]);
+    if (!blob) return { ...attachment, missing: true };
+    return { ...attachment, mime: attachment.mime || blob.type, bytes: attachment.bytes || blob.size, blob };
 }
 
 const string = (value) => (typeof value === 'string' ? value : '');

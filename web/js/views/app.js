@@ -606,7 +606,7 @@ class ParleyApp extends LitElement {
         if (!transfer) return;
         /** @type {HTMLDialogElement} */ (document.getElementById('settings')).close(); // what follows is said behind it
         try {
-            const chats = transfer.fromJson(await file.text());
+            const chats = await transfer.fromFile(file);
             const fresh = transfer.notThere(chats, await this.chat.all());
             await this.chat.add(fresh);
             const there = chats.length - fresh.length;

@@ -183,6 +183,12 @@ class ModelChoice extends LitElement {
 }
 customElements.define('model-choice', ModelChoice);
 
+/** @param {string[]} modalities */
+function readsWords(modalities) {
+    if (!modalities.includes('image')) return t`text only`;
+    return listed([t`images`, ...(modalities.includes('video') ? [t`videos`] : [])]);
+}
+
 /** @param {any} one */
 function describe(one) {
     if (one.status?.error) return html`<small>${one.status.error}</small>`;
@@ -190,7 +196,7 @@ function describe(one) {
     const words = [
         one.upstream ? t`on ${one.upstream}` : '',
         one.meta?.size ? formatBytes(one.meta.size) : '',
-        one.architecture ? (one.architecture.input_modalities.includes('image') ? one.architecture.input_modalities.includes('video') ? 'images and video' : 'images' : 'text only') : '',
+        one.architecture ? readsWords(one.architecture.input_modalities) : '',
         context ? plural(context, '{0} token', '{0} tokens') : '',
     ].filter(Boolean);
     return words.length ? html`<small>${words.join(' · ')}</small>` : nothing;

@@ -222,7 +222,7 @@ function browserPart(chat, { onKey, onExport, onImport, onIntroduction, onPrompt
                 <button type="button" class="plain" @click=${onExport}>${icon('download')}${t`Export all`}</button>
                 <label class="button plain">
                     ${t`Import`}
-                    <input type="file" class="offscreen" accept=".json,application/json" @change=${onImport} />
+                    <input type="file" class="offscreen" accept=".json,.zip,application/json,application/zip" @change=${onImport} />
                 </label>
                 <button type="button" class="plain" @click=${onPrompts}>${t`Prompts`}</button>
                 <button type="button" class="plain" @click=${onIntroduction}>${t`Show the introduction`}</button>
