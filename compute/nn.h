@@ -202,6 +202,9 @@ typedef struct attention_rule {
     /* [T] or NULL, never falling: the slot behind the last one that a row sees, for rows that see later
      * ones too; at most first + T. NULL: behind its own. */
     const int32_t *ends;
+    /* Many rows may take queries, keys, values and their weights in bf16, in a fast context where the
+     * processor multiplies these faster than f32. A row's result does not depend on T then, too. */
+    bool rough;
 } attention_rule;
 
 /* Causal attention of T new rows in slots first .. first+T-1 over slots 0 .. own slot. out [T, H,

@@ -8,7 +8,8 @@
  *     row computes depends on its own slot alone: the rows of a verify block equal the rows decoded one by one.
  *   many rows (a prompt): bound by arithmetic. A tile of keys is unpacked and turned once for up to
  *   MANY_QUERIES
- *     queries, and scores and mixes are plain matrix products.
+ *     queries, and scores and mixes are plain matrix products. A rule that allows it has them in
+ *     bf16 where the processor has tiles for that.
  */
 #include "compute/nn.h"
 
@@ -467,29 +468,32 @@ static void multiply(const ops *o, bool add, float *c, size_t c_stride, const fl
     }
 }
 
-/* Slots begin .. end-1 for all queries of the block; a query's weights of slots that it does not see
- * are zeros. */
+/* Scores of query r on n slots from begin on become weights, zeros where it does not see; returns the
+ * factor for what it has mixed before. */
+static float weigh(const attention_job *job, const q_block *b, size_t r, float *scores, size_t begin,
+                   size_t n, float *max, float *sum)
+{
+    const size_t t = b->t0 + r / (b->h1 - b->h0), own_end = end_of(job, t);
+    const size_t visible = own_end > begin ? min_size(own_end - begin, n) : 0;
+    const size_t hidden = min_size(max_size(begin_of(job, t), begin) - begin, visible);
+    memset(scores, 0, hidden * sizeof *scores);
+    memset(scores + visible, 0, (n - visible) * sizeof *scores);
+    return visible > hidden ? job->c->ops->softmax_tile(scores + hidden, visible - hidden, max, sum) : 1.0f;
+}
+
+/* Slots begin .. end-1 for all queries of the block. */
 static void attend_many_tile(const attention_job *job, const q_block *b, const many_scratch *s, size_t begin,
                              size_t end)
 {
     const ops *o = job->c->ops;
-    const size_t n = end - begin, hd = job->hd, n_heads = b->h1 - b->h0, R = n_queries(b);
-    const size_t seen = begin_of(job, b->t0);
+    const size_t n = end - begin, hd = job->hd, R = n_queries(b), seen = begin_of(job, b->t0);
     unpack_slots(job, s->rows, b->kv_head, false, begin, seen, end);
     o->transpose(s->turned, MANY_TILE, s->rows, hd, n, hd);
     multiply(o, false, s->scores, MANY_TILE, s->q, hd, s->turned, MANY_TILE, R, hd, n);
     for (size_t r = 0; r < R; r++) {
-        size_t own_end = end_of(job, b->t0 + r / n_heads);
-        size_t visible = own_end > begin ? min_size(own_end, end) - begin : 0;
-        size_t hidden = min_size(max_size(begin_of(job, b->t0 + r / n_heads), begin) - begin, visible);
-        float *weights = s->scores + r * MANY_TILE;
-        memset(weights, 0, hidden * sizeof(float));
-        memset(weights + visible, 0, (n - visible) * sizeof(float));
-        if (visible > hidden) {
-            float factor = o->softmax_tile(weights + hidden, visible - hidden, &s->max[r], &s->sum[r]);
-            if (factor != 1.0f) {
-                o->scale(s->mix + r * hd, factor, hd);
-            }
+        const float factor = weigh(job, b, r, s->scores + r * MANY_TILE, begin, n, &s->max[r], &s->sum[r]);
+        if (factor != 1.0f) {
+            o->scale(s->mix + r * hd, factor, hd);
         }
     }
     unpack_slots(job, s->rows, b->kv_head, true, begin, seen, end);
@@ -514,6 +518,146 @@ static void many_task(void *ctx, size_t task, size_t thread)
         memcpy(out_of(job, &b, r), s.mix + r * hd, hd * sizeof(float));
     }
 }
+
+/* ---- many rows, in bf16 ---- */
+
+/* Slots of a tile: its scores are ROUGH_PANELS panels for all queries. Values are panels of TILE_ROWS
+ * columns of a head. */
+enum { ROUGH_PANELS = 2, ROUGH_TILE = ROUGH_PANELS * TILE_ROWS };
+
+typedef struct rough_scratch {
+    float *mix;        /* [panels of a head, R, TILE_ROWS] */
+    float *scores;     /* [ROUGH_PANELS, R, TILE_ROWS] */
+    float *max, *sum;  /* [R] */
+    uint16_t *q;       /* [R, hd], scaled */
+    uint16_t *weights; /* [R, ROUGH_TILE] */
+    float *rows;       /* [TILE_ROWS, hd] unpacked keys or values of TILE_ROWS slots */
+    float *turned;     /* [hd, TILE_ROWS] values */
+    uint32_t *keys;    /* [hd / 2, TILE_ROWS] a panel */
+    uint32_t *values;  /* [panels of a head, ROUGH_TILE / 2, TILE_ROWS] */
+} rough_scratch;
+
+static size_t head_panels(size_t hd)
+{
+    return (hd + TILE_ROWS - 1) / TILE_ROWS;
+}
+
+/* hd is even. */
+static rough_scratch split_rough(float *scratch, size_t R, size_t hd)
+{
+    rough_scratch s;
+    s.mix = scratch;
+    s.scores = s.mix + head_panels(hd) * R * TILE_ROWS;
+    s.max = s.scores + R * ROUGH_TILE;
+    s.sum = s.max + R;
+    s.q = (uint16_t *)(void *)(s.sum + R);
+    s.weights = s.q + R * hd;
+    s.rows = (float *)(void *)(s.weights + R * ROUGH_TILE);
+    s.turned = s.rows + TILE_ROWS * hd;
+    s.keys = (uint32_t *)(void *)(s.turned + TILE_ROWS * hd);
+    s.values = s.keys + hd / 2 * TILE_ROWS;
+    return s;
+}
+
+static size_t rough_floats_per_query(size_t hd)
+{
+    return head_panels(hd) * TILE_ROWS + ROUGH_TILE + 2 + (hd + ROUGH_TILE) / 2;
+}
+
+static size_t rough_floats_per_task(size_t hd)
+{
+    return 2 * TILE_ROWS * hd + hd / 2 * TILE_ROWS + head_panels(hd) * ROUGH_TILE / 2 * TILE_ROWS;
+}
+
+/* rows = keys or values of TILE_ROWS slots from begin on; zeros before `seen` and from end on. */
+static void unpack_panel(const attention_job *job, float *rows, size_t kv_head, bool value, size_t begin,
+                         size_t seen, size_t end)
+{
+    const size_t stop = max_size(begin, min_size(begin + TILE_ROWS, end)), n = stop - begin;
+    unpack_slots(job, rows, kv_head, value, begin, seen, stop);
+    memset(rows + n * job->hd, 0, (TILE_ROWS - n) * job->hd * sizeof *rows);
+}
+
+/* Panels of the values of slots begin .. end-1. */
+static void pack_values(const attention_job *job, const q_block *b, const rough_scratch *s, size_t begin,
+                        size_t seen, size_t end)
+{
+    const ops *o = job->c->ops;
+    const size_t hd = job->hd;
+    for (size_t k = 0; k < ROUGH_TILE; k += TILE_ROWS) {
+        unpack_panel(job, s->rows, b->kv_head, true, begin + k, seen, end);
+        o->transpose(s->turned, TILE_ROWS, s->rows, hd, TILE_ROWS, hd);
+        for (size_t i = 0; i < hd; i += TILE_ROWS) {
+            o->pack_bf16(s->values + (i * ROUGH_TILE + k * TILE_ROWS) / 2, s->turned + i * TILE_ROWS,
+                         TILE_ROWS, min_size(TILE_ROWS, hd - i), TILE_ROWS);
+        }
+    }
+}
+
+/* Slots begin .. end-1, at most ROUGH_TILE, for all queries of the block. */
+static void attend_rough_tile(const attention_job *job, const q_block *b, const rough_scratch *s,
+                              size_t begin, size_t end)
+{
+    const ops *o = job->c->ops;
+    const size_t hd = job->hd, R = n_queries(b), panel = R * TILE_ROWS, seen = begin_of(job, b->t0);
+    memset(s->scores, 0, ROUGH_PANELS * panel * sizeof *s->scores);
+    for (size_t i = 0; i < ROUGH_PANELS; i++) {
+        unpack_panel(job, s->rows, b->kv_head, false, begin + i * TILE_ROWS, seen, end);
+        o->pack_bf16(s->keys, s->rows, hd, TILE_ROWS, hd);
+        o->tile_bf16(s->scores + i * panel, s->keys, s->q, hd, TILE_ROWS, R, hd);
+    }
+    for (size_t r = 0; r < R; r++) {
+        float scores[ROUGH_TILE];
+        for (size_t i = 0; i < ROUGH_PANELS; i++) {
+            memcpy(scores + i * TILE_ROWS, s->scores + i * panel + r * TILE_ROWS, TILE_ROWS * sizeof *scores);
+        }
+        const float factor = weigh(job, b, r, scores, begin, ROUGH_TILE, &s->max[r], &s->sum[r]);
+        (void)o->kv[KV_BF16].pack(s->weights + r * ROUGH_TILE, scores, ROUGH_TILE);
+        for (size_t p = 0; factor != 1.0f && p < head_panels(hd); p++) {
+            o->scale(s->mix + p * panel + r * TILE_ROWS, factor, TILE_ROWS);
+        }
+    }
+    pack_values(job, b, s, begin, seen, end);
+    for (size_t p = 0; p < head_panels(hd); p++) {
+        o->tile_bf16(s->mix + p * panel, s->values + p * ROUGH_TILE / 2 * TILE_ROWS, s->weights, ROUGH_TILE,
+                     min_size(TILE_ROWS, hd - p * TILE_ROWS), R, ROUGH_TILE);
+    }
+}
+
+static void rough_task(void *ctx, size_t task, size_t thread)
+{
+    const attention_job *job = ctx;
+    const q_block b = find_block(job, task);
+    const size_t R = n_queries(&b), hd = job->hd, n_slots = end_of(job, b.t1 - 1);
+    const rough_scratch s = split_rough(nn_scratch(job->c, thread), R, hd);
+    gather_queries(job, &b, s.mix);
+    for (size_t r = 0; r < R; r++) {
+        (void)job->c->ops->kv[KV_BF16].pack(s.q + r * hd, s.mix + r * hd, hd);
+        begin_query(job, &b, r, out_of(job, &b, r), &s.max[r], &s.sum[r]);
+    }
+    memset(s.mix, 0, head_panels(hd) * R * TILE_ROWS * sizeof *s.mix);
+    for (size_t at = begin_of(job, b.t0) / ROUGH_TILE * ROUGH_TILE; at < n_slots; at += ROUGH_TILE) {
+        attend_rough_tile(job, &b, &s, at, min_size(at + ROUGH_TILE, n_slots));
+    }
+    for (size_t r = 0; r < R; r++) {
+        float *out = out_of(job, &b, r);
+        for (size_t p = 0; p < head_panels(hd); p++) {
+            memcpy(out + p * TILE_ROWS, s.mix + (p * R + r) * TILE_ROWS,
+                   min_size(TILE_ROWS, hd - p * TILE_ROWS) * sizeof *out);
+        }
+        job->c->ops->scale(out, 1.0f / s.sum[r], hd);
+    }
+}
+
+/* Whether the rule and the processor want it. */
+static bool is_rough(const attention_job *job)
+{
+    const size_t hd = job->hd;
+    return job->rule.rough && job->c->fast && job->c->ops->tile_bf16 && hd % 2 == 0 &&
+           rough_floats_per_task(hd) + rough_floats_per_query(hd) <= SCRATCH_FLOATS;
+}
+
+/* ---- the choice ---- */
 
 /* Whether the unpacked tiles of heads that large leave room for a query. */
 static bool fits_many(size_t hd)
@@ -546,6 +690,12 @@ static void attend(compute *c, float *out, const float *q, const kv_pages *kv, c
     }
     if (!many || !fits_many(hd)) {
         attend_few(&job);
+        return;
+    }
+    if (is_rough(&job)) {
+        plan_blocks(&job, min_size(MANY_QUERIES, (SCRATCH_FLOATS - rough_floats_per_task(hd)) /
+                                                     rough_floats_per_query(hd)));
+        pool_run(c->pool, rough_task, &job, job.n_blocks);
         return;
     }
     plan_blocks(&job,

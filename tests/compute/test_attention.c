@@ -9,6 +9,7 @@
 #include "tests/compute/rng.h"
 
 static compute *ctx;
+static bool rough; /* rules allow bf16, and all numbers are of that type */
 
 enum { MAX_PAGES = 128 };
 
@@ -95,11 +96,14 @@ static void attention_case(const shape *s, kv_type type, size_t window, bool wit
 {
     float *sinks = with_sinks ? rng_floats(s->H, 2) : NULL;
     int32_t *ends = run ? runs_of_rows(s, run) : NULL;
-    const attention_rule rule = {window, sinks, ends};
+    const attention_rule rule = {window, sinks, ends, rough};
     size_t n = s->first + s->T, D = s->n_kv * s->hd, row = s->H * 2 * s->hd, n_out = s->T * s->H * s->hd;
     float *q = rng_floats(s->T * row, 4), *k = rng_floats(n * D, 4), *v = rng_floats(n * D, 1);
-    float *out = rng_floats(n_out, 1), scale = 1 / sqrtf((float)s->hd);
+    float *out = rng_floats(n_out, 1), scale = rough ? 0.25f : 1 / sqrtf((float)s->hd);
     double *want = doubles(n_out);
+    if (rough) {
+        through_cache(q, KV_BF16, s->T * s->H * 2, s->hd);
+    }
     cache c;
     cache_init(&c, type, n, s->page_tokens, s->n_kv, s->hd);
     nn_kv_store(ctx, &c.kv, k, v, 0, s->first, s->n_kv, s->hd, D, D);
@@ -108,8 +112,8 @@ static void attention_case(const shape *s, kv_type type, size_t window, bool wit
         free(c.pages[p]);
         c.pages[p] = NULL;
     }
-    nn_attention(ctx, out, q, &c.kv, window || sinks || ends ? &rule : NULL, scale, s->first, s->T, s->H,
-                 s->n_kv, s->hd, row, 2 * s->hd);
+    nn_attention(ctx, out, q, &c.kv, window || sinks || ends || rough ? &rule : NULL, scale, s->first, s->T,
+                 s->H, s->n_kv, s->hd, row, 2 * s->hd);
     through_cache(k, type, n * s->n_kv, s->hd);
     through_cache(v, type, n * s->n_kv, s->hd);
     for (size_t t = 0; t < s->T; t++) {
@@ -125,7 +129,11 @@ static void attention_case(const shape *s, kv_type type, size_t window, bool wit
     free(ends);
     /* A score is a sum over the head; with q8 and q4, queries and weights of few rows are whole
      * numbers of 16 bits. */
-    CHECK_NEAR(rel_error(out, want, n_out), 0, type >= KV_Q8 ? 3e-4 : s->hd > 1000 ? 3e-5 : 1e-5);
+    CHECK_NEAR(rel_error(out, want, n_out), 0,
+               rough           ? 4e-3
+               : type >= KV_Q8 ? 3e-4
+               : s->hd > 1000  ? 3e-5
+                               : 1e-5); /* rough: weights of 8 bits */
     cache_deinit(&c);
     free(q), free(k), free(v), free(out), free(want);
 }
@@ -164,6 +172,23 @@ static void test_attention(void)
     attention_case(&(shape){1, 3, 4, 2, NN_HEAD_MAX, 64}, KV_F32, 0, false, 2); /* the largest heads */
 }
 
+/* Values of bf16, so that weights alone are rounded. */
+static void test_rough(void)
+{
+    static const shape shapes[] = {
+        {0, 200, 4, 2, 24, 64},  {63, 70, 6, 2, 16, 16},   {5, 33, 4, 4, 17, 7},
+        {300, 90, 2, 1, 64, 64}, {120, 150, 4, 1, 80, 64}, {150, 100, 3, 1, 130, 100},
+    };
+    rough = true;
+    for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
+        attention_case(&shapes[i], KV_BF16, 0, false, 0);
+        attention_case(&shapes[i], KV_BF16, 0, true, 290);
+        attention_case(&shapes[i], KV_BF16, 1, false, 0);
+        attention_case(&shapes[i], KV_BF16, 90, true, 7);
+    }
+    rough = false;
+}
+
 static void test_segments(void)
 {
     enum { H = 3, hd = 24, D = H * hd };
@@ -192,12 +217,19 @@ enum { H = 6, KV = 2, HD = 40, ROW = H * HD, FIRST = 500, MAX_T = 70, SLOTS = FI
 
 static float q_rows[MAX_T * ROW], k_rows[SLOTS * KV * HD], v_rows[SLOTS * KV * HD];
 
-static compute *open_with(size_t n_threads, unsigned mask)
+static compute *open_as(size_t n_threads, unsigned mask, bool fast)
 {
     compute *c = NULL;
     err_detail d = {0};
-    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = n_threads, .cpu_mask = mask}, &d), d);
+    CHECK_OK(
+        compute_create(&c, &(compute_options){.n_threads = n_threads, .cpu_mask = mask, .fast = fast}, &d),
+        d);
     return c;
+}
+
+static compute *open_with(size_t n_threads, unsigned mask)
+{
+    return open_as(n_threads, mask, false);
 }
 
 /* Rows t .. t+T-1 of the ones above, behind what precedes them. */
@@ -237,6 +269,29 @@ static void check_promises(unsigned mask, kv_type type)
     cache_deinit(&kv);
 }
 
+/* The same of many rows in bf16, which does not depend on their number either. */
+static void check_rough_promises(unsigned mask)
+{
+    static float one[MAX_T * ROW], other[MAX_T * ROW];
+    const attention_rule rule = {.rough = true};
+    compute *single = open_as(1, mask, true);
+    cache kv;
+    cache_init(&kv, KV_F16, SLOTS, 64, KV, HD);
+    nn_kv_store(single, &kv.kv, k_rows, v_rows, 0, SLOTS, KV, HD, KV * HD, KV * HD);
+    nn_attention_many(single, one, q_rows, &kv.kv, &rule, 0.2f, FIRST, MAX_T, H, KV, HD, ROW, HD);
+    for (size_t n_threads = 1; n_threads <= 2; n_threads++) {
+        compute *c = open_as(n_threads, mask, true);
+        for (size_t t = 0, n = 1; t < MAX_T; t += n, n = n * 3 < MAX_T - t ? n * 3 : MAX_T - t) {
+            nn_attention_many(c, other + t * ROW, q_rows + t * ROW, &kv.kv, &rule, 0.2f, FIRST + t, n, H, KV,
+                              HD, ROW, HD);
+        }
+        CHECK(memcmp(one, other, sizeof one) == 0);
+        compute_destroy(c);
+    }
+    compute_destroy(single);
+    cache_deinit(&kv);
+}
+
 int main(void)
 {
     rng_fill(q_rows, ARRAY_LEN(q_rows), 2);
@@ -250,6 +305,10 @@ int main(void)
         for (kv_type type = KV_F32; type < KV_TYPES; type++) {
             check_promises(l->mask, type);
         }
+        compute_destroy(ctx);
+        ctx = open_as(2, l->mask, true);
+        test_rough();
+        check_rough_promises(l->mask);
         compute_destroy(ctx);
     }
     CHECK_DONE();
