@@ -190,6 +190,7 @@ static err_code begin_chunk(engine *e, slot *s, int32_t n, err_detail *detail)
         n_rows++;
     }
     const int32_t logit_row = n - 1;
+    const bool is_end = begin + n == (int32_t)r->prompt.len;
     begin_marks(e, s, n);
     const batch_run run = {
         .seq = s->seq, .first_row = 0, .n_rows = n, .marks = e->chunk_marks, .n_marks = e->n_chunk_marks};
@@ -200,11 +201,13 @@ static err_code begin_chunk(engine *e, slot *s, int32_t n, err_detail *detail)
         .runs = &run,
         .n_runs = 1,
         .logit_rows = &logit_row,
-        .n_logit_rows = begin + n == (int32_t)r->prompt.len && (!r->pool || r->pool == GEN_POOL_YES) ? 1 : 0,
+        .n_logit_rows = is_end && (!r->pool || r->pool == GEN_POOL_YES) ? 1 : 0,
         .embed_rows = e->chunk_rows,
         .embeds = n_rows ? r->embeds + (size_t)first * model_config_feature_width(model_get_config(e->model))
                          : NULL,
         .n_embed_rows = n_rows,
+        /* hidden rows are for the answer, the draft head, a cached state and a vector */
+        .states_only = !is_end && !slot_may_draft(e, s) && e->n_chunk_marks == 0 && !r->pool,
     };
     s->chunk = n;
     return decoder_begin(e->model, e->compute, &b, e->prompt_scratch, detail);

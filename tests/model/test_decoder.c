@@ -307,8 +307,13 @@ static void check_pieces(const compute_options *options, kv_type type)
         int32_t n_pieces = 0;
         do {
             if (n_pieces < 20) {
-                const batch one = {1, &ids[n_pieces], &p[n_pieces], &other_run, 1,    &row,
-                                   1, NULL,           NULL,         0,          false};
+                const batch one = {.n_rows = 1,
+                                   .tokens = &ids[n_pieces],
+                                   .positions = &p[n_pieces],
+                                   .runs = &other_run,
+                                   .n_runs = 1,
+                                   .logit_rows = &row,
+                                   .n_logit_rows = 1};
                 CHECK_OK(decoder_forward(t.m, t.c, &one, other_sc, &d), d);
             }
             n_pieces++;
