@@ -41,15 +41,14 @@ target_link_options(parley_fake PRIVATE -Wl,--wrap=write)
 add_executable(net_echo tests/server/net/net_echo.c)
 target_link_libraries(net_echo PRIVATE parley_server)
 
-# A test that drives a server has the machine for itself; these wait for clocks most of the time, and go beside others.
-set(waiting_tests live_limits live_unread live_chat live_socket live_listen live_remote live_guards live_idempotency
-    live_upstream real_mcp real_rounds real_pull)
+# These take longest, and begin first.
+set(long_tests live_streams live_limits live_unread live_chat real_attacks real_mcp real_fields real_memory)
 
 function(server_test name script program)
     add_test(NAME server/${name} COMMAND ${NODE} ${script} ${program})
-    set_tests_properties(server/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS server)
-    if(NOT name IN_LIST waiting_tests)
-        set_tests_properties(server/${name} PROPERTIES RUN_SERIAL TRUE)
+    set_tests_properties(server/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 LABELS server COST 10)
+    if(name IN_LIST long_tests)
+        set_tests_properties(server/${name} PROPERTIES COST 70)
     endif()
 endfunction()
 
@@ -68,5 +67,5 @@ if(NODE)
     endforeach()
     add_test(NAME server/openai_client
         COMMAND ${CMAKE_SOURCE_DIR}/tests/server/openai/run $<TARGET_FILE:parley_fake> $<TARGET_FILE:parley>)
-    set_tests_properties(server/openai_client PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS server RUN_SERIAL TRUE)
+    set_tests_properties(server/openai_client PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 LABELS server COST 30)
 endif()

@@ -82,7 +82,7 @@ endforeach()
 if(PYTHON3)
     add_test(NAME server/terminal_test COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tests/server/chat/terminal_test.py
         $<TARGET_FILE:parley>)
-    set_tests_properties(server/terminal_test PROPERTIES LABELS server TIMEOUT 300 RUN_SERIAL TRUE)
+    set_tests_properties(server/terminal_test PROPERTIES LABELS server TIMEOUT 600 COST 30)
 endif()
 
 # One failing call after the other under the whole program; a few of them, picked by the date, are a test.
@@ -92,7 +92,7 @@ if(PYTHON3 AND NOT PARLEY_SANITIZE)
     target_compile_options(torture_shim PRIVATE -Wall -Wextra)
     target_link_libraries(torture_shim PRIVATE ${CMAKE_DL_LIBS})
     add_test(NAME server/torture COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tests/torture/torture.py ${CMAKE_BINARY_DIR} --points 40)
-    set_tests_properties(server/torture PROPERTIES LABELS server TIMEOUT 300)
+    set_tests_properties(server/torture PROPERTIES LABELS server TIMEOUT 600 COST 70)
 endif()
 
 # What real_sandbox.mjs lets a server do that was taken over.

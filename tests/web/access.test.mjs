@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test, { after, before } from 'node:test';
-import { SAMPLES, checkScreen as check, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
+import { SAMPLES, becomes, checkScreen as check, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
 import { textPdf } from './make_pdf.mjs';
 import { startMock } from './mock_server.mjs';
 
@@ -259,7 +259,7 @@ test('without a mouse: stop, continue, edit, branches, settings, status, rename,
     await tabTo(page, 'System');
     await keyboard.press('ArrowRight');
     await keyboard.press('ArrowRight');
-    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+    await becomes(() => page.evaluate(() => document.documentElement.dataset.theme), 'dark');
     await keyboard.press('Escape');
     await page.locator('.model-button').focus();
     await keyboard.press('Enter');

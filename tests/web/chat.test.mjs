@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { after, before, beforeEach } from 'node:test';
-import { SAMPLES, WRITE_MS, lastAnswer, launch, openChat, ofChat, openSettings, transfer, until, send } from './helpers.mjs';
+import { SAMPLES, WRITE_MS, becomes, lastAnswer, launch, ofChat, openChat, openSettings, send, transfer, until } from './helpers.mjs';
 import { lockedPdf, scannedPdf, textPdf } from './make_pdf.mjs';
 import { startMock } from './mock_server.mjs';
 
@@ -43,14 +43,14 @@ test('a question streams an answer, with its figures', async () => {
     assert.doesNotMatch(figures, /of the prompt read/);
     server.options.timings = { sparse_n: 128, sparse_kept_n: 64 };
     await send(page, 'say five');
-    assert.equal(await lastAnswer(page), 'five');
-    assert.match(await page.locator('.figures').last().innerText(), /20 % remembered.*50 % of the prompt read/s);
+    await becomes(() => lastAnswer(page), 'five');
+    await becomes(() => page.locator('.figures').last().innerText(), /20 % remembered.*50 % of the prompt read/s);
     server.options.timings = {};
     // While it goes on: the speed, and how full the context is.
     server.options.holdAfter = 40;
     await send(page, 'long');
     await page.locator('.working-text', { hasText: '89.3 tokens/s' }).waitFor();
-    assert.match(await page.locator('.context').innerText(), /Context\s+85 %, nearly full: a new chat has room/);
+    await becomes(() => page.locator('.context').innerText(), /Context\s+85 %, nearly full: a new chat has room/);
     await page.getByRole('button', { name: 'Stop the answer' }).click();
     await page.getByText('You stopped this answer.').waitFor();
     await done();
@@ -73,9 +73,9 @@ test('an image by file dialog: thumbnail, removal, and it is sent byte for byte'
     await page.getByLabel('Add images').setInputFiles([join(SAMPLES, 'outlines.png'), join(SAMPLES, 'bars.jpg')]);
     await page.locator('.tray .thumb img').nth(1).waitFor();
     await page.getByRole('button', { name: 'Remove bars.jpg' }).click();
-    assert.equal(await page.locator('.tray .thumb').count(), 1);
+    await becomes(() => page.locator('.tray .thumb').count(), 1);
     await send(page, 'What is it?');
-    assert.match(await lastAnswer(page), /three objects/);
+    await becomes(() => lastAnswer(page), /three objects/);
     const part = server.requests[0].body.input[0].content[0];
     assert.equal(part.type, 'input_image');
     assert.equal(part.image_url, `data:image/png;base64,${(await png()).base64}`);
@@ -91,9 +91,9 @@ test('an image by drop, with an overlay while it hovers', async () => {
     await page.getByText('Drop images anywhere').waitFor();
     await transfer(page, 'main', 'drop', files);
     await page.locator('.tray .thumb img').waitFor();
-    assert.equal(await page.getByText('Drop images anywhere').count(), 0);
+    await becomes(() => page.getByText('Drop images anywhere').count(), 0);
     await page.getByRole('button', { name: 'Send' }).click();
-    assert.match(await lastAnswer(page), /three objects/);
+    await becomes(() => lastAnswer(page), /three objects/);
     await done();
 });
 
@@ -106,7 +106,7 @@ test('an image by paste, and it opens large', async () => {
     await page.getByRole('button', { name: 'Show outlines.png large' }).click();
     await page.locator('dialog.viewer[open] img').waitFor();
     await page.keyboard.press('Escape');
-    assert.equal(await page.locator('dialog[open]').count(), 0);
+    await becomes(() => page.locator('dialog[open]').count(), 0);
     await done();
 });
 
@@ -129,7 +129,7 @@ test('a large image is made smaller before it is sent', async () => {
     await page.keyboard.press('Escape');
     await transfer(page, 'main', 'drop', [{ name: 'big.png', mime: 'image/png', base64 }]);
     await thumb.nth(1).locator('img').waitFor();
-    assert.match(await thumb.nth(1).getAttribute('title'), /1182 × 887.*made smaller/);
+    await becomes(() => thumb.nth(1).getAttribute('title'), /1182 × 887.*made smaller/);
     await done();
 });
 
@@ -156,7 +156,7 @@ test('a video goes along where the model can watch it, and is refused where not'
     const video = { name: 'video.webm', mime: 'video/webm', base64: Buffer.from('\x1aE\xdf\xa3\x01\0\0\0webm', 'latin1').toString('base64') };
     const { page, done } = await openChat(browser, server.url);
     await transfer(page, 'main', 'drop', [video]);
-    assert.match(await page.locator('.refused').innerText(), /Seedling cannot read videos/);
+    await becomes(() => page.locator('.refused').innerText(), /Seedling cannot read videos/);
     server.options.modalities = ['text', 'image', 'video'];
     await page.reload();
     await page.getByLabel('Add images, videos or text').waitFor({ state: 'attached' });
@@ -173,7 +173,7 @@ test('a model without vision refuses images', async () => {
     const { page, done } = await openChat(browser, server.url);
     await page.getByPlaceholder('Ask something', { exact: true }).waitFor();
     await transfer(page, 'main', 'drop', [await png()]);
-    assert.match(await page.locator('.refused').innerText(), /Seedling reads text only/);
+    await becomes(() => page.locator('.refused').innerText(), /Seedling reads text only/);
     await done();
 });
 
@@ -183,11 +183,11 @@ test('stop ends the answer and keeps what was said', async () => {
     await send(page, 'long');
     await page.locator('.answer').getByText('word5').first().waitFor();
     await page.getByRole('button', { name: 'Stop the answer' }).click();
-    assert.match(await lastAnswer(page), /^word0 word1/);
-    assert.equal(await page.getByText('You stopped this answer.').count(), 1);
+    await becomes(() => lastAnswer(page), /^word0 word1/);
+    await becomes(() => page.getByText('You stopped this answer.').count(), 1);
     assert.equal(server.cancels.length, 1);
     await send(page, 'say after');
-    assert.equal(await lastAnswer(page), 'after');
+    await becomes(() => lastAnswer(page), 'after');
     await done();
 });
 
@@ -205,13 +205,13 @@ test('thinking is folded away with its duration', async () => {
     const { page, done } = await openChat(browser, server.url);
     await page.getByRole('button', { name: 'Think', exact: true }).click();
     await send(page, 'say done');
-    assert.equal(await lastAnswer(page), 'done');
+    await becomes(() => lastAnswer(page), 'done');
     assert.equal(server.requests[0].body.chat_template_kwargs.enable_thinking, true);
     const summary = page.locator('.thinking summary');
     assert.match(await summary.innerText(), /Thought for \d+(\.\d+)? m?s/);
     assert.equal(await page.locator('.thought').isVisible(), false);
     await summary.click();
-    assert.match(await page.locator('.thought').innerText(), /a cross at the left/);
+    await becomes(() => page.locator('.thought').innerText(), /a cross at the left/);
     await done();
 });
 
@@ -234,7 +234,7 @@ test('progress has a bar and words for every phase', async () => {
     assert.equal(await page.locator('.working progress').evaluate((bar) => bar.value), 0.2);
     await page.getByRole('button', { name: 'Stop the answer' }).click();
     await page.getByText('You stopped this answer.').waitFor();
-    assert.equal(await page.locator('.working').count(), 0);
+    await becomes(() => page.locator('.working').count(), 0);
     await done();
 });
 
@@ -249,7 +249,7 @@ test('an error says what happened and what to do', async () => {
     assert.match(words, /Told to fail\./);
     assert.equal(await failure.getByRole('button', { name: 'Try again' }).count(), 1);
     await send(page, 'say still here');
-    assert.equal(await lastAnswer(page), 'still here');
+    await becomes(() => lastAnswer(page), 'still here');
     await done();
 });
 
@@ -257,14 +257,14 @@ test('new chat, history, search, rename, delete and undo', async () => {
     const { page, done } = await openChat(browser, server.url);
     for (const word of ['apple', 'banana', 'cherry', 'damson']) {
         await send(page, `say ${word}`);
-        assert.equal(await lastAnswer(page), word);
+        await becomes(() => lastAnswer(page), word);
         await page.getByRole('link', { name: 'New chat' }).click();
         await page.locator('chat-welcome').waitFor();
     }
     const list = page.locator('.entry');
     assert.equal(await list.count(), 4);
     await page.getByLabel('Search chats').fill('banana');
-    assert.equal(await list.count(), 1);
+    await becomes(() => list.count(), 1);
     await list.locator('a').click();
     await page.locator('.answer').getByText('banana').waitFor();
     await page.getByLabel('Search chats').fill('');
@@ -276,11 +276,11 @@ test('new chat, history, search, rename, delete and undo', async () => {
     await list.filter({ hasText: 'say banana' }).hover();
     await ofChat(page, 'Delete', 'say banana');
     await page.locator('chat-welcome').waitFor();
-    assert.equal(await list.count(), 3);
+    await becomes(() => list.count(), 3);
     await page.getByRole('button', { name: 'Undo' }).click();
     await list.filter({ hasText: 'say banana' }).waitFor();
     await page.reload();
-    assert.equal(await list.count().then(() => list.nth(3).waitFor().then(() => list.count())), 4);
+    await becomes(() => list.count().then(() => list.nth(3).waitFor().then(() => list.count())), 4);
     await done();
 });
 
@@ -292,7 +292,7 @@ test('a chat with its image survives a reload', async () => {
     const text = await lastAnswer(page);
     assert.match(page.url(), /#\/c\/c_/);
     await page.reload();
-    assert.equal(await lastAnswer(page), text);
+    await becomes(() => lastAnswer(page), text);
     const width = await page.locator('.question .image img').evaluate(async (image) => {
         await image.decode();
         return image.naturalWidth;
@@ -325,7 +325,7 @@ test('another answer stands beside the first, and an edited question starts a br
     await lastAnswer(page);
     await page.getByRole('button', { name: 'Answer again' }).click();
     await page.getByText('2/2').waitFor();
-    assert.equal(await lastAnswer(page), 'first');
+    await becomes(() => lastAnswer(page), 'first');
     await page.getByRole('button', { name: 'Earlier answer' }).click();
     await page.getByText('1/2').waitFor();
     await page.locator('.question').hover();
@@ -345,7 +345,7 @@ test('the keyboard alone is enough', async () => {
     await page.keyboard.press('Shift+Enter');
     await page.keyboard.type('and two');
     await page.keyboard.press('Enter');
-    assert.match(await lastAnswer(page), /line one\s+and two/);
+    await becomes(() => lastAnswer(page), /line one\s+and two/);
     const reached = new Set();
     await page.keyboard.press('Control+Shift+O');
     await page.locator('chat-welcome').waitFor();
@@ -367,7 +367,7 @@ test('the keyboard alone is enough', async () => {
     await page.keyboard.press('Control+/');
     await page.locator('dialog#keys[open]').waitFor();
     await page.keyboard.press('Escape');
-    assert.equal(await page.locator('dialog[open]').count(), 0);
+    await becomes(() => page.locator('dialog[open]').count(), 0);
     await done();
 });
 
@@ -397,9 +397,9 @@ test('a screen reader hears a finished answer once, and no single words', async 
     server.options.holdAfter = Infinity;
     await page.getByRole('button', { name: 'Continue' }).click();
     await until(async () => (await spoken()).at(-1) === 'a b c d', 'the rest to be said');
-    assert.equal((await spoken()).length, 3);
-    assert.equal(await page.locator('[role=log]').getAttribute('aria-label'), 'Conversation');
-    assert.equal(await page.locator('.answer > .prose').first().getAttribute('aria-live'), 'off');
+    await becomes(async () => (await spoken()).length, 3);
+    await becomes(() => page.locator('[role=log]').getAttribute('aria-label'), 'Conversation');
+    await becomes(() => page.locator('.answer > .prose').first().getAttribute('aria-live'), 'off');
     await send(page, 'error server_error');
     await until(async () => /went wrong/.test(await page.locator('#live-alert').innerText()));
     await done();
@@ -436,7 +436,7 @@ test('copy works without a secure context', async () => {
     await lastAnswer(page);
     await page.getByRole('button', { name: 'Copy the answer' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
-    assert.equal(await page.evaluate(() => window.copied), 'take this');
+    await becomes(() => page.evaluate(() => window.copied), 'take this');
     await done();
 });
 
@@ -446,7 +446,7 @@ test('the samples send their image', async () => {
     await samples.nth(2).waitFor();
     assert.equal(await samples.count(), 3);
     await samples.first().click();
-    assert.match(await lastAnswer(page), /three objects/);
+    await becomes(() => lastAnswer(page), /three objects/);
     assert.match(server.requests[0].body.input[0].content[0].image_url, /^data:image\/png;base64,/);
     await done();
 });
@@ -455,7 +455,7 @@ test('settings: theme, system prompt and sampling', async () => {
     const { page, done } = await openChat(browser, server.url);
     await openSettings(page, 'This browser');
     await page.getByText('Dark', { exact: true }).click();
-    assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(21, 23, 26)');
+    await becomes(() => page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(21, 23, 26)');
     await openSettings(page, 'This chat');
     await page.getByLabel('System prompt').fill('Be brief.');
     await page.getByLabel('Temperature').fill('0');
@@ -473,9 +473,9 @@ test('settings: theme, system prompt and sampling', async () => {
     let release = () => {};
     const gate = new Promise((resolve) => (release = () => resolve(undefined)));
     await page.route('**/js/views/app.js', (route) => gate.then(() => route.continue()));
-    await page.reload();
-    assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(21, 23, 26)');
-    assert.equal(await page.locator('parley-app').innerHTML(), '');
+    await page.reload({ waitUntil: 'load' });
+    await becomes(() => page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(21, 23, 26)');
+    await becomes(() => page.locator('parley-app').innerHTML(), '');
     release();
     await page.getByLabel('Your message').waitFor();
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
@@ -490,13 +490,13 @@ test('a question asked during an answer waits, can be taken back, and goes out a
     const field = page.getByLabel('Your message');
     await field.fill(`say two ${'and more '.repeat(40)}`);
     await field.press('Enter');
-    assert.ok(await page.locator('.composer').evaluate((box) => [...box.querySelectorAll('*')].every((part) => part.classList.contains('offscreen') || part.getBoundingClientRect().right <= box.getBoundingClientRect().right)));
+    await until(() => page.locator('.composer').evaluate((box) => [...box.querySelectorAll('*')].every((part) => part.classList.contains('offscreen') || part.getBoundingClientRect().right <= box.getBoundingClientRect().right)));
     await field.fill('say three');
     await page.getByRole('button', { name: 'Send after this answer' }).click();
-    assert.equal(await page.locator('.queue li').count(), 2);
+    await becomes(() => page.locator('.queue li').count(), 2);
     await page.locator('.queue li').first().getByRole('button', { name: 'Edit' }).click();
-    assert.match(await field.inputValue(), /^say two and more/);
-    assert.equal(await page.locator('.queue li').count(), 1);
+    await becomes(() => field.inputValue(), /^say two and more/);
+    await becomes(() => page.locator('.queue li').count(), 1);
     await page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
     await page.locator('.tray .thumb img').waitFor();
     await field.fill('What is it?');
@@ -523,7 +523,7 @@ test('a question asked during an answer waits, can be taken back, and goes out a
     server.options.holdAfter = Infinity;
     await page.locator('.queue').getByRole('button', { name: 'Send', exact: true }).click();
     await page.locator('.answer').getByText('five').waitFor();
-    assert.equal(await page.locator('.queue li').count(), 0);
+    await becomes(() => page.locator('.queue li').count(), 0);
     await done();
 });
 
@@ -553,10 +553,10 @@ test('the file of a waiting question is freed with it, and kept again when it is
     await page.locator('.answer').getByText('one and').waitFor();
     await page.getByLabel('Your message').fill('What is it?');
     await page.getByRole('button', { name: 'Send', exact: true }).click();
-    assert.match(await lastAnswer(page), /three objects/);
+    await becomes(() => lastAnswer(page), /three objects/);
     await page.reload();
     await lastAnswer(page);
-    assert.equal(await page.locator('.question .image img').evaluate((image) => image.decode().then(() => image.naturalWidth)), 400);
+    await becomes(() => page.locator('.question .image img').evaluate((image) => image.decode().then(() => image.naturalWidth)), 400);
     await done();
 });
 
@@ -568,13 +568,13 @@ test('two chats answer at once, and the list marks the one that runs', async () 
     await page.keyboard.press('Control+Shift+O');
     await page.locator('chat-welcome').waitFor();
     await send(page, 'say meanwhile');
-    assert.equal(await lastAnswer(page), 'meanwhile');
+    await becomes(() => lastAnswer(page), 'meanwhile');
     await page.locator('.entry', { hasText: 'long' }).locator('.running').waitFor();
     await page.locator('.entry', { hasText: 'long' }).getByLabel('New answer').waitFor();
     await page.locator('.entry', { hasText: 'long' }).locator('a').click();
     await page.locator('.bubble', { hasText: 'long' }).waitFor();
-    assert.match(await lastAnswer(page), /^word0 [\s\S]*word399$/);
-    assert.equal(await page.getByLabel('New answer').count(), 0);
+    await becomes(() => lastAnswer(page), /^word0 [\s\S]*word399$/);
+    await becomes(() => page.getByLabel('New answer').count(), 0);
     await done();
 });
 
@@ -586,7 +586,7 @@ test('what is being written is kept for each chat, and over a reload', async () 
     await field.fill('half a thought');
     await page.getByRole('link', { name: 'New chat' }).click();
     await page.locator('chat-welcome').waitFor();
-    assert.equal(await field.inputValue(), '');
+    await becomes(() => field.inputValue(), '');
     await field.fill('another');
     await page.locator('.entry a').click();
     await until(async () => (await field.inputValue()) === 'half a thought', 'the first draft');
@@ -612,7 +612,7 @@ test('text files and long pasted text go along as files', async () => {
     });
     await page.locator('.file-thumb', { hasText: 'pasted.txt' }).waitFor();
     await send(page, 'say read');
-    assert.equal(await lastAnswer(page), 'read');
+    await becomes(() => lastAnswer(page), 'read');
     const { content } = server.requests[0].body.input[0];
     assert.equal(content[0].text, 'File notes.md:\n````\n# Notes\n```\nx\n```\n````');
     assert.match(content[1].text, /^File pasted\.txt:\n```\nword word/);
@@ -639,17 +639,17 @@ test('chats go out as JSON and Markdown and come back, and a wrong file is refus
         await openSettings(page, 'This browser');
         await page.getByLabel('Import').setInputFiles(await json.path());
         await page.getByText(words).waitFor(); // not behind the dialog
-        assert.equal(await page.locator('dialog[open]').count(), 0);
+        await becomes(() => page.locator('dialog[open]').count(), 0);
     };
     await bring('0 chats imported. 1 chat was here already.');
     assert.equal(await page.locator('.entry').count(), 1);
     await ofChat(page, 'Delete');
     await bring('1 chat imported.');
-    assert.equal(await page.locator('.entry').count(), 1);
+    await becomes(() => page.locator('.entry').count(), 1);
     await bring('0 chats imported. 1 chat was here already.');
     await page.locator('.entry a').click();
-    assert.equal(await lastAnswer(page), text);
-    assert.equal(await page.locator('.question .image img').evaluate((image) => image.decode().then(() => image.naturalWidth)), 400);
+    await becomes(() => lastAnswer(page), text);
+    await becomes(() => page.locator('.question .image img').evaluate((image) => image.decode().then(() => image.naturalWidth)), 400);
     await done();
 });
 
@@ -661,12 +661,12 @@ test('an answer can be put in other words, and Up edits the last question', asyn
     await page.getByLabel('The answer').fill('right');
     await page.getByRole('button', { name: 'Keep' }).click();
     await page.getByText('2/2').waitFor();
-    assert.equal(await lastAnswer(page), 'right');
+    await becomes(() => lastAnswer(page), 'right');
     await send(page, 'say next');
     await lastAnswer(page);
     assert.equal(server.requests[1].body.input[1].content[0].text, 'right');
     await page.getByLabel('Your message').press('ArrowUp');
-    assert.equal(await page.getByRole('textbox', { name: 'The question' }).inputValue(), 'say next');
+    await becomes(() => page.getByRole('textbox', { name: 'The question' }).inputValue(), 'say next');
     await done();
 });
 
@@ -678,10 +678,10 @@ test('an answer that was cut or stopped is continued, in place', async () => {
     await page.keyboard.press('Escape');
     await send(page, 'say one two three four five');
     await page.getByText('reached its length limit').waitFor();
-    assert.equal(await lastAnswer(page), 'one two three');
+    await becomes(() => lastAnswer(page), 'one two three');
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.locator('.answer').getByText('five').waitFor();
-    assert.equal(await lastAnswer(page), 'one two three four five');
+    await becomes(() => lastAnswer(page), 'one two three four five');
     const { body } = server.requests[1];
     assert.equal(body.continue_final_message, true);
     assert.deepEqual(body.input.at(-1), { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'one two three' }] });
@@ -719,11 +719,11 @@ test('what is continued survives a lost connection and a reload: nothing lost, n
 test('a tool call is shown with what it asked, what came of it, and goes along later', async () => {
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'tool It is 21 degrees in Ulm.');
-    assert.equal(await lastAnswer(page), 'It is 21 degrees in Ulm.');
+    await becomes(() => lastAnswer(page), 'It is 21 degrees in Ulm.');
     const tool = page.locator('.tool');
-    assert.match(await tool.locator('summary').innerText(), /get weather\s+done/);
+    await becomes(() => tool.locator('summary').innerText(), /get weather\s+done/);
     await tool.locator('summary').click();
-    assert.match(await tool.innerText(), /city\s+Ulm\s+days\s+2[\s\S]+degrees/);
+    await becomes(() => tool.innerText(), /city\s+Ulm\s+days\s+2[\s\S]+degrees/);
     const again = await page.evaluate(async () => {
         const load = (name) => import(new URL(`js/${name}.js`, document.baseURI).href);
         const [{ fromJson, toJson }, { toMarkdown }] = await Promise.all(['state/transfer', 'state/store'].map(load));
@@ -749,7 +749,7 @@ test('a PDF goes along as its text, or as images of its pages; a locked, a damag
     await choose('report.pdf', textPdf([lines, ['A second page, with enough letters on it to count as text.']]));
     await page.locator('.file-thumb', { hasText: 'report.pdf' }).waitFor();
     await send(page, 'say read');
-    assert.equal(await lastAnswer(page), 'read');
+    await becomes(() => lastAnswer(page), 'read');
     assert.equal(
         server.requests[0].body.input[0].content[0].text,
         `File report.pdf:\n\`\`\`\n--- Page 1 of 2 ---\n${lines.join('\n')}\n\n--- Page 2 of 2 ---\nA second page, with enough letters on it to count as text.\n\`\`\``,
@@ -764,7 +764,7 @@ test('a PDF goes along as its text, or as images of its pages; a locked, a damag
     await pages.fill('1, 2');
     await page.getByRole('button', { name: 'Add pages as images' }).click();
     await page.locator('.tray .thumb img').nth(1).waitFor();
-    assert.equal(await page.locator('.file-thumb').count(), 1, 'the text stays');
+    await becomes(() => page.locator('.file-thumb').count(), 1, 'the text stays');
     const dark = await page.locator('.tray .thumb img').first().evaluate(async (image) => {
         const bitmap = await createImageBitmap(image);
         const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
@@ -782,7 +782,7 @@ test('a PDF goes along as its text, or as images of its pages; a locked, a damag
     await page.locator('.tray .thumb img').nth(15).waitFor();
     await page.getByText('Only the first 16 of 18 pages of scan.pdf').waitFor();
     await send(page, 'What is it?');
-    assert.equal(await lastAnswer(page), 'I see 16 images.');
+    await becomes(() => lastAnswer(page), 'I see 16 images.');
     await choose('locked.pdf', lockedPdf());
     await page.getByText('locked.pdf is locked with a password').waitFor();
     await choose('broken.pdf', Buffer.from('%PDF-1.7\nnothing of the kind'));

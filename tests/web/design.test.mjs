@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { SAMPLES, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
+import { SAMPLES, becomes, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 
 const VIDEO = join(fileURLToPath(import.meta.url), '../../../assets/samples/ball-moves.mp4');
@@ -56,8 +56,8 @@ test('an answer stands nearer to its question than to the next one; its speed is
     await page.keyboard.press('Enter');
     await page.getByText('text route').first().waitFor();
     await page.keyboard.press('Escape');
-    assert.equal(await page.getByText('text route').first().isVisible(), false);
-    assert.ok(await more.evaluate((button) => button === document.activeElement));
+    await becomes(() => page.getByText('text route').first().isVisible(), false);
+    await until(() => more.evaluate((button) => button === document.activeElement));
     await done();
 });
 
@@ -65,7 +65,7 @@ test('the context has a meter from half of it on', async (t) => {
     const { server, page, done } = await begin(t, { nContext: 2000, words: 10 });
     await send(page, 'long');
     await lastAnswer(page);
-    assert.equal(await page.locator('.context').count(), 0);
+    await becomes(() => page.locator('.context').count(), 0);
     server.options.nContext = 230;
     await page.reload();
     await page.locator('.context', { hasText: /5\d %|6\d %/ }).waitFor();
@@ -80,9 +80,9 @@ test('a long question is folded, and opens', async (t) => {
     const folded = await height();
     assert.ok(folded < 300, String(folded));
     await page.getByRole('button', { name: 'Show all' }).click();
-    assert.ok((await height()) > 600);
+    await until(async () => (await height()) > 600);
     await page.getByRole('button', { name: 'Show less' }).click();
-    assert.equal(await height(), folded);
+    await becomes(() => height(), folded);
     await done();
 });
 
@@ -95,12 +95,12 @@ test('the models are a menu: searched, with arrows, closed by Escape while an an
     await page.keyboard.press('Enter');
     const search = page.getByLabel('Search models');
     await search.fill('lph');
-    assert.equal(await page.locator('.models li').count(), 1);
+    await becomes(() => page.locator('.models li').count(), 1);
     await search.press('ArrowDown');
-    assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Use alpha');
+    await becomes(() => page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Use alpha');
     await page.keyboard.press('Escape');
-    assert.equal(await page.locator('.model-menu').isVisible(), false);
-    assert.ok(await page.getByRole('button', { name: 'Stop the answer' }).isVisible());
+    await becomes(() => page.locator('.model-menu').isVisible(), false);
+    await until(() => page.getByRole('button', { name: 'Stop the answer' }).isVisible());
     server.options.holdAfter = Infinity;
     await lastAnswer(page);
     await done();
@@ -114,11 +114,11 @@ test('settings: of this chat, of new chats, of this browser; what a chat has of 
     await page.getByLabel('System prompt').fill('Be kind.');
     await page.getByLabel('Temperature').fill('0.5');
     await page.keyboard.press('Escape');
-    assert.equal(await page.locator('.own-options').count(), 0, 'a chat that is there keeps its own');
+    await becomes(() => page.locator('.own-options').count(), 0, 'a chat that is there keeps its own');
     await page.keyboard.press('Control+Shift+O');
     await page.getByRole('button', { name: 'System prompt · Temperature 0.5' }).click();
-    assert.equal(await page.getByLabel('System prompt').inputValue(), 'Be kind.');
-    assert.equal(await page.getByRole('tab', { name: 'This chat' }).getAttribute('aria-selected'), 'true');
+    await becomes(() => page.getByLabel('System prompt').inputValue(), 'Be kind.');
+    await becomes(() => page.getByRole('tab', { name: 'This chat' }).getAttribute('aria-selected'), 'true');
     await page.keyboard.press('Escape');
     await done();
 });
@@ -167,7 +167,7 @@ test('images and text files open large: zoom, step, download, by keys too', asyn
     assert.deepEqual(await readFile(await file.path()), await readFile(join(SAMPLES, 'bars.jpg')));
     await page.getByRole('button', { name: 'Next' }).click();
     await page.locator('media-viewer pre', { hasText: 'second line' }).waitFor();
-    assert.equal(await page.getByText('3 / 3').count(), 1);
+    await becomes(() => page.getByText('3 / 3').count(), 1);
     await page.keyboard.press('Escape');
     await done();
 });

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { titleOf } from '../../web/js/state/store.js';
 import { decodeText } from '../../web/js/documents/encoding.js';
 import { formatBytes } from '../../web/js/util.js';
-import { lastAnswer, launch, ofChat, openChat, send, until } from './helpers.mjs';
+import { becomes, lastAnswer, launch, ofChat, openChat, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 
 const VIDEO = join(dirname(fileURLToPath(import.meta.url)), '../../assets/samples/color-changes.webm');
@@ -33,10 +33,10 @@ test('Escape in the search field empties it, and no answer stops', async () => {
     const search = page.getByLabel('Search chats');
     await search.fill('first');
     await search.press('Escape');
-    assert.equal(await search.inputValue(), '');
+    await becomes(() => search.inputValue(), '');
     await search.press('Escape');
-    assert.equal(await active(page), 'Your message');
-    assert.equal(await page.locator('.answer').last().getAttribute('aria-busy'), 'true');
+    await becomes(() => active(page), 'Your message');
+    await becomes(() => page.locator('.answer').last().getAttribute('aria-busy'), 'true');
     await page.keyboard.press('Escape');
     await page.getByText('You stopped this answer.').waitFor();
     server.options.holdAfter = Infinity;
@@ -48,17 +48,17 @@ test('a wrong key says so where it is typed, the right one closes the dialog', a
     const { page, done } = await openChat(browser, server.url);
     await page.getByRole('button', { name: 'Enter it' }).click();
     const field = page.getByLabel('API key');
-    assert.equal(await field.evaluate((one) => one === document.activeElement), true);
+    await becomes(() => field.evaluate((one) => one === document.activeElement), true);
     await field.fill('a-wrong-key');
     await field.press('Enter');
     await page.locator('#settings').getByText('The server does not accept this API key.').waitFor();
-    assert.equal(await field.getAttribute('aria-invalid'), 'true');
+    await becomes(() => field.getAttribute('aria-invalid'), 'true');
     await field.fill('the-right-key');
     await field.press('Enter');
     await page.getByText('The server accepts this API key.').waitFor();
-    assert.equal(await page.locator('dialog[open]').count(), 0);
+    await becomes(() => page.locator('dialog[open]').count(), 0);
     await send(page, 'say hello');
-    assert.equal(await lastAnswer(page), 'hello');
+    await becomes(() => lastAnswer(page), 'hello');
     server.options.key = '';
     await done();
 });
@@ -103,7 +103,7 @@ test('a double click renames a chat that is not open; a new chat begins while th
     await page.locator('.entry a', { hasText: 'renamed' }).waitFor();
     await page.keyboard.press('Control+b');
     await page.locator('.top').getByRole('link', { name: 'New chat' }).click();
-    assert.equal(await page.locator('chat-message').count(), 0);
+    await becomes(() => page.locator('chat-message').count(), 0);
     await done();
 });
 
@@ -139,9 +139,9 @@ test('what waited before a crash says why, and nothing overtakes it', async () =
     await page.getByLabel('Your message').fill('say later');
     await page.getByLabel('Your message').press('Enter');
     await until(async () => (await page.locator('.answer').count()) === 3, 'both answers');
-    assert.equal(await lastAnswer(page), 'later');
-    assert.deepEqual((await page.locator('.bubble').allInnerTexts()).slice(1), ['say waited', 'say later']);
-    assert.equal(await page.locator('.queue').count(), 0);
+    await becomes(() => lastAnswer(page), 'later');
+    await becomes(async () => (await page.locator('.bubble').allInnerTexts()).slice(1), ['say waited', 'say later']);
+    await becomes(() => page.locator('.queue').count(), 0);
     await done();
     await context.close();
 });
@@ -177,6 +177,6 @@ test('titles, sizes, whole numbers, encodings', async () => {
     await page.getByRole('button', { name: 'Settings' }).click();
     await page.getByLabel('Max tokens').fill('12.6');
     await page.keyboard.press('Tab');
-    assert.equal(await page.getByLabel('Max tokens').inputValue(), '13');
+    await becomes(() => page.getByLabel('Max tokens').inputValue(), '13');
     await done();
 });

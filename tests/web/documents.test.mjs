@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import test, { after, before, beforeEach } from 'node:test';
 import { decodeText } from '../../web/js/documents/encoding.js';
 import { Passages } from '../../web/js/documents/passages.js';
-import { SAMPLES, lastAnswer, launch, openChat, send } from './helpers.mjs';
+import { SAMPLES, becomes, lastAnswer, launch, openChat, send } from './helpers.mjs';
 import { docx, xlsx, zip } from './make_zip.mjs';
 import { textPdf } from './make_pdf.mjs';
 import { startMock } from './mock_server.mjs';
@@ -92,7 +92,7 @@ test('a document goes along as its text, with a note of what was left out, and o
     await choose(page, 'costs.csv', Buffer.from('sep=;\r\n"Item; one";Price\r\n"a ""b""\nc";1,5\r\n'), 'text/csv');
     await page.locator('.file-thumb', { hasText: 'costs.csv' }).waitFor();
     await send(page, 'say read');
-    assert.equal(await lastAnswer(page), 'read');
+    await becomes(() => lastAnswer(page), 'read');
     const { content } = server.requests[0].body.input[0];
     assert.match(content[0].text, /^File report\.docx:\n```\n# Water report 2025\n/);
     assert.equal(content[1].text, 'File costs.csv:\n```\n| Item; one | Price |\n| --- | --- |\n| a "b"<br>c | 1,5 |\n```');
@@ -203,7 +203,7 @@ test('damaged, locked, lying, growing and wrongly named files: a sentence and a 
     await page.locator('.refused', { hasText: /bomb\.docx unpacks to/ }).waitFor();
     await page.locator('.file-thumb', { hasText: 'good.xlsx' }).waitFor();
     await send(page, 'say on');
-    assert.equal(await lastAnswer(page), 'on');
+    await becomes(() => lastAnswer(page), 'on');
     await done();
 });
 
@@ -260,7 +260,7 @@ test('a document longer than the context: the passages that answer go along, are
     assert.match(JSON.stringify(later.at(-1)), /passages\./);
     await page.reload();
     await page.getByRole('region', { name: 'Sources' }).first().waitFor();
-    assert.equal(await page.getByRole('region', { name: 'Sources' }).count(), 2);
+    await becomes(() => page.getByRole('region', { name: 'Sources' }).count(), 2);
     // Where there is room all of it goes along, and there is nothing to tell.
     server.options.nContext = 32_768;
     await page.reload();

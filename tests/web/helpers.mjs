@@ -3,25 +3,29 @@
 import assert from 'node:assert/strict';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 import { AxeBuilder } from '@axe-core/playwright';
 import { chromium } from 'playwright-core';
+import { slowDown } from './slow.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 export const SAMPLES = join(here, 'fixtures');
 /** How long a test waits for anything: nobody waits that long unless it is broken or the machine is
  * very busy. */
 const PATIENCE_MS = Number(process.env.PARLEY_PATIENCE_MS ?? 120_000);
+const SLOW_MS = Number(process.env.PARLEY_SLOW ?? 0);
 export const DESKTOP = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };
 
-export function launch() {
-    return chromium.launch({
+export async function launch() {
+    const browser = await chromium.launch({
         executablePath: process.env.PARLEY_CHROMIUM ?? '/usr/bin/chromium',
         args: [
             '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
             '--disable-component-update', '--disable-sync',
         ],
     });
+    return SLOW_MS ? slowDown(browser, SLOW_MS) : browser;
 }
 
 /**
@@ -50,13 +54,26 @@ export async function openChat(browser, url, { phone = false, ...options } = {})
     });
     const page = await context.newPage();
     watch(page, url, faults);
+    const reload = page.reload.bind(page);
+    page.reload = async (how) => {
+        const reply = await reload(how);
+        if (!how?.waitUntil) await settled(page); // who names a moment means that one
+        return reply;
+    };
     await page.goto(url);
-    await page.locator('chat-composer textarea').waitFor();
+    await settled(page);
     const done = async () => {
         assert.deepEqual(faults, []);
         await context.close();
     };
     return { page, context, faults, done };
+}
+
+/** Waits until the page knows what its server is, or that there is none: which files it takes hangs on that.
+ * @param {import('playwright-core').Page} page */
+export async function settled(page) {
+    await page.locator('chat-composer textarea').waitFor();
+    await page.waitForFunction(() => document.querySelector('parley-app').chat.connection.state !== 'connecting');
 }
 
 /** @param {import('playwright-core').Page} page @param {string} url @param {string[]} faults */
@@ -101,6 +118,18 @@ export async function until(condition, what = 'condition', ms = PATIENCE_MS) {
     while (!(await condition())) {
         if (Date.now() > end) throw new Error(`timed out waiting for ${typeof what === 'function' ? what() : what}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+}
+
+/** Waits until what the page shows is what is expected, a value or a pattern; what it shows instead is said.
+ * @param {() => any} get @param {any} expected @param {string} [what] */
+export async function becomes(get, expected, what, ms = PATIENCE_MS) {
+    for (const end = Date.now() + ms; ; ) {
+        const value = await get();
+        const isThere = expected instanceof RegExp ? expected.test(value) : isDeepStrictEqual(value, expected);
+        if (!isThere && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 20));
+        else if (expected instanceof RegExp) return assert.match(value, expected, what);
+        else return assert.deepEqual(value, expected, what);
     }
 }
 

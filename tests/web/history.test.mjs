@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { SAMPLES, lastAnswer, launch, ofChat, openChat, send, until } from './helpers.mjs';
+import { SAMPLES, becomes, lastAnswer, launch, ofChat, openChat, send, until } from './helpers.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const program = join(dirname(process.env.PARLEY_BIN ?? join(root, 'build/parley')), 'parley_fake');
@@ -62,15 +62,15 @@ test('a second device sees the chat, follows it, and answers in it', { skip }, a
     await first.page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
     await first.page.locator('.tray .thumb img').waitFor();
     await send(first.page, 'hello from one');
-    assert.match(await lastAnswer(first.page), /hello from one/);
+    await becomes(() => lastAnswer(first.page), /hello from one/);
     await untilKept(server.url, 2);
 
     const second = await openChat(browser, server.url);
     await second.page.locator('.entry-title', { hasText: 'hello from one' }).click();
-    assert.match(await lastAnswer(second.page), /hello from one/);
+    await becomes(() => lastAnswer(second.page), /hello from one/);
     await until(() => second.page.locator('chat-message img').evaluateAll((list) => list.length === 1 && list[0].naturalWidth > 0), 'the image');
     await send(second.page, 'and from two');
-    assert.match(await lastAnswer(second.page), /and from two/);
+    await becomes(() => lastAnswer(second.page), /and from two/);
 
     // The first one hears of it without being touched.
     await until(async () => (await questions(first.page)).length === 2, 'the other question');
@@ -89,7 +89,7 @@ test('a second device sees the chat, follows it, and answers in it', { skip }, a
     await ofChat(first.page, 'Delete', 'Common');
     await first.page.getByRole('button', { name: 'Undo' }).click();
     await until(async () => (await entries(first.page)).length === 1, 'the chat to come back');
-    assert.equal((await kept(server.url)).data.length, 1);
+    await becomes(async () => (await kept(server.url)).data.length, 1);
     await first.page.locator('.entry').hover();
     await ofChat(first.page, 'Delete', 'Common');
     await until(async () => (await kept(server.url)).data.length === 0, 'the chat to be deleted');
@@ -110,7 +110,7 @@ test('an answer that is written while the page is reloaded is whole, here and on
     const other = await openChat(browser, server.url);
     await other.page.locator('.entry a').click();
     const whole = await lastAnswer(page);
-    assert.equal(await lastAnswer(other.page), whole);
+    await becomes(() => lastAnswer(other.page), whole);
     await untilKept(server.url, 2);
     const { text } = (await firstKept(server.url)).messages[1];
     assert.equal(text.length, 120);
@@ -166,6 +166,7 @@ test('while the server is away chats wait in the browser, which says so; then th
     await page.getByText(/One chat waits in this browser/).waitFor();
     const other = await openChat(browser, server.url);
     await other.page.locator('.entry a').click();
+    await other.page.locator('.bubble').first().waitFor();
     await send(other.page, 'from elsewhere');
     await lastAnswer(other.page);
     await untilKept(server.url, 4);
@@ -190,12 +191,12 @@ test('a full history is said, the chat stays in the browser, and goes there once
     for (const words of [6000, 600, 60, 6]) while ((await fill(n, words)).status === 200) n += 1; // until a small chat does not fit, either
     const { page, done } = await openChat(browser, server.url);
     await send(page, 'no room');
-    assert.match(await lastAnswer(page), /no room/);
+    await becomes(() => lastAnswer(page), /no room/);
     await page.getByText(/history may take .* delete chats/).waitFor();
     for (let i = 0; i < n; i += 1) await fetch(new URL(`v1/history/chats/filler${i}`, server.url), { method: 'DELETE' });
     await page.reload();
     await until(async () => (await kept(server.url)).data.some(({ title }) => title === 'no room'), 'the chat to arrive');
-    assert.match(await lastAnswer(page), /no room/);
+    await becomes(() => lastAnswer(page), /no room/);
     await done();
     await server.stop();
 });
@@ -217,7 +218,7 @@ test('chats of before move to the server, once and with their images', { skip },
     assert.match(image.sha256, /^[0-9a-f]{64}$/);
     await page.reload();
     await until(async () => (await entries(page)).length === 1, 'the list');
-    assert.equal(await page.getByRole('button', { name: 'Move to the server' }).count(), 0);
+    await becomes(() => page.getByRole('button', { name: 'Move to the server' }).count(), 0);
     await page.locator('.entry a').click();
     await until(() => page.locator('chat-message img').evaluateAll((list) => list.length === 1 && list[0].naturalWidth > 0), 'the image');
     await done();

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { keepLong, lastAnswer, launch, openChat, send } from './helpers.mjs';
+import { becomes, keepLong, lastAnswer, launch, openChat, send } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 import { NAUGHTY } from './naughty.mjs';
 
@@ -65,8 +65,8 @@ test('a single newline is a line break, but in code, tables, headings and formul
     // As an answer, while it comes too.
     server.options.scripted = { 'a poem': 'Roses are red,\nviolets are blue.\n\n12:01 start\n12:02 stop\n' };
     await send(page, 'a poem');
-    assert.equal(await lastAnswer(page), 'You said: Roses are red,\nviolets are blue.\n\n12:01 start\n12:02 stop');
-    assert.equal(await page.locator('.answer > .prose br').count(), 2);
+    await becomes(() => lastAnswer(page), 'You said: Roses are red,\nviolets are blue.\n\n12:01 start\n12:02 stop');
+    await becomes(() => page.locator('.answer > .prose br').count(), 2);
     server.options.scripted = {};
     await done();
 });
@@ -97,12 +97,12 @@ test('tables, lists, tasks, code, quotation, formulas in one answer', async () =
     await page.evaluate(() => Object.defineProperty(window, 'isSecureContext', { value: false }));
     await prose.getByRole('button', { name: 'Copy' }).click();
     await prose.getByRole('button', { name: 'Copied' }).waitFor();
-    assert.match(await page.evaluate(() => window.copied), /^def count[\s\S]+42\)$/);
+    await becomes(() => page.evaluate(() => window.copied), /^def count[\s\S]+42\)$/);
     const [saved] = await Promise.all([page.waitForEvent('download'), prose.getByRole('button', { name: 'Save this code' }).click()]);
     assert.equal(saved.suggestedFilename(), 'code.py');
     assert.match(await readFile(await saved.path(), 'utf8'), /^def count[\s\S]+42\)$/);
     await prose.getByRole('button', { name: 'Wrap' }).click();
-    assert.equal(await prose.locator('pre').evaluate((pre) => getComputedStyle(pre).whiteSpace), 'pre-wrap');
+    await becomes(() => prose.locator('pre').evaluate((pre) => getComputedStyle(pre).whiteSpace), 'pre-wrap');
     await done();
 });
 
@@ -270,9 +270,9 @@ test('a mark leads to its footnote and back', async () => {
     await lastAnswer(page);
     const answer = page.getByRole('log', { name: 'Conversation' });
     await answer.getByRole('button', { name: 'Footnote 1' }).click();
-    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-footnote')), '1');
+    await becomes(() => page.evaluate(() => document.activeElement?.getAttribute('data-footnote')), '1');
     await answer.getByRole('button', { name: 'Back to the text' }).click();
-    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-footnote-ref')), '1');
+    await becomes(() => page.evaluate(() => document.activeElement?.getAttribute('data-footnote-ref')), '1');
     server.options.scripted = {};
     await done();
 });
@@ -312,13 +312,13 @@ test('all of a long conversation is printed, without what is there to click', as
     assert.ok(sheets >= 8, `${sheets} sheets`);
     await page.emulateMedia({ media: 'print' });
     await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
-    assert.equal(await page.locator('chat-message').count(), 120);
+    await becomes(() => page.locator('chat-message').count(), 120);
     const tall = await page.evaluate(() => ['.transcript', '.shell', 'body'].map((name) => {
         const element = document.querySelector(name);
         return [getComputedStyle(element).overflowY, element.scrollHeight - element.clientHeight < 2];
     }));
     assert.deepEqual(tall, Array(3).fill(['visible', true]));
-    assert.equal(await page.locator('.composer, .top, .actions').filter({ visible: true }).count(), 0);
+    await becomes(() => page.locator('.composer, .top, .actions').filter({ visible: true }).count(), 0);
     await done();
 });
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { becomes, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -37,7 +37,7 @@ test('one model needs no list', async (t) => {
     const { page, done } = await openChat(browser, server.url);
     await page.locator('.model-button').click();
     await page.getByText('Other models').waitFor();
-    assert.equal(await page.getByRole('region', { name: 'Models' }).count(), 0);
+    await becomes(() => page.getByRole('region', { name: 'Models' }).count(), 0);
     await done();
 });
 
@@ -53,14 +53,14 @@ test('another model is chosen, and the page is that of the new one', async (t) =
     assert.equal(await list.getByText('the file is shorter').isVisible(), false);
     await list.getByText('One cannot be loaded').click();
     await list.getByText('torn/model.safetensors: the file is shorter').waitFor();
-    assert.equal(await list.getByRole('button', { name: /^Use/ }).count(), 2);
+    await becomes(() => list.getByRole('button', { name: /^Use/ }).count(), 2);
     await list.getByRole('button', { name: 'Use blind' }).click();
     await list.getByText('in use').waitFor();
     await name(page, 'Blind');
     await page.keyboard.press('Escape');
-    assert.equal(await page.getByLabel('Add images').count(), 0);
+    await becomes(() => page.getByLabel('Add images').count(), 0);
     await send(page, 'say changed');
-    assert.equal(await lastAnswer(page), 'changed');
+    await becomes(() => lastAnswer(page), 'changed');
     assert.equal(server.requests.at(-1).body.model, 'blind');
     await done();
 });
@@ -114,7 +114,7 @@ test('the program switches between two checkpoints', { skip }, async (t) => {
     await page.keyboard.press('Escape');
     await send(page, 'hello');
     await lastAnswer(page);
-    assert.equal((await (await fetch(new URL('v1/models', url))).json()).data[0].id, 'rough');
+    await becomes(async () => (await (await fetch(new URL('v1/models', url))).json()).data[0].id, 'rough');
     await openList(page);
     await page.getByRole('button', { name: 'Use eyes' }).click();
     await name(page, 'Eyes');
@@ -138,7 +138,7 @@ test('a chat has its own model, whatever the server has loaded; other chats do n
     await page.getByLabel('Add text files').waitFor({ state: 'attached' }); // it sees no images
     await send(page, 'say here');
     await lastAnswer(page);
-    assert.equal(await page.locator('.answer .who').innerText(), 'Blind');
+    await becomes(() => page.locator('.answer .who').innerText(), 'Blind');
     await page.keyboard.press('Control+Shift+O');
     await name(page, 'Seedling');
     await send(page, 'say there');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test, { after, afterEach, before, beforeEach } from 'node:test';
-import { SAMPLES, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { SAMPLES, becomes, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 
 let browser;
@@ -123,7 +123,7 @@ test('a question that was not sent yet goes out after a reload, once', async () 
     await page.locator('.working-text', { hasText: 'Waiting for the server' }).waitFor();
     server.options.state = 'ready';
     server.send({ type: 'server.status', state: 'ready', progress: 1 });
-    assert.equal(await lastAnswer(page), 'hello');
+    await becomes(() => lastAnswer(page), 'hello');
     assert.equal(server.requests.length, 1);
     await done();
 });
@@ -148,7 +148,7 @@ test('without WebSocket it falls back to server-sent events by itself', async ()
     await page.locator('.tray .thumb img').waitFor();
     await page.getByRole('button', { name: 'Think', exact: true }).click();
     await send(page, 'What is it?');
-    assert.match(await lastAnswer(page), /three objects/);
+    await becomes(() => lastAnswer(page), /three objects/);
     assert.equal(server.requests.length, 1);
     assert.equal(server.requests[0].transport, 'http');
     assert.match(server.requests[0].body.input[0].content[0].image_url, /^data:image\/png/);
@@ -171,7 +171,7 @@ test('a message larger than a frame goes over HTTP', async () => {
     await page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
     await page.locator('.tray .thumb img').waitFor();
     await send(page, 'What is it?');
-    assert.match(await lastAnswer(page), /three objects/);
+    await becomes(() => lastAnswer(page), /three objects/);
     assert.equal(server.requests[0].transport, 'http');
     await done();
 });
@@ -194,8 +194,8 @@ test('a server that is away: the page says so, and sends when it is back', async
     });
     server = await startMock({ port: Number(port) });
     await page.getByRole('button', { name: 'Try now' }).click();
-    assert.equal(await lastAnswer(page), 'hello');
-    assert.equal(await page.locator('.trouble').count(), 0);
+    await becomes(() => lastAnswer(page), 'hello');
+    await becomes(() => page.locator('.trouble').count(), 0);
     await done();
 });
 
@@ -207,7 +207,7 @@ test('a server that asks for a key', async () => {
     await page.keyboard.press('Tab');
     await page.keyboard.press('Escape');
     await send(page, 'say open');
-    assert.equal(await lastAnswer(page), 'open');
+    await becomes(() => lastAnswer(page), 'open');
     await done();
 });
 
@@ -244,6 +244,6 @@ test('unknown events and fields are ignored', async () => {
     server.send({ type: 'mystery' });
     server.send([1, 2]);
     server.options.holdAfter = Infinity;
-    assert.equal(await lastAnswer(page), 'still fine');
+    await becomes(() => lastAnswer(page), 'still fine');
     await done();
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test, { after, before, beforeEach, afterEach } from 'node:test';
 import { AxeBuilder } from '@axe-core/playwright';
-import { lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
+import { becomes, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 import { findPrompts, nextBlank } from '../../web/js/state/prompts.js';
 
@@ -39,17 +39,17 @@ test('a slash offers prompts, keys choose one, and Tab goes from place to place'
     await audit(page, 'the menu of prompts');
     await page.keyboard.press('ArrowDown');
     await until(async () => (await field(page).getAttribute('aria-activedescendant')) === 'prompt-1', 'the second to be chosen');
-    assert.equal(await options.nth(1).getAttribute('aria-selected'), 'true');
+    await becomes(() => options.nth(1).getAttribute('aria-selected'), 'true');
     await page.keyboard.type('transl');
     await until(async () => (await options.count()) === 1, 'one to be found');
     await page.keyboard.press('Enter');
-    assert.equal(await field(page).inputValue(), 'Translate this into {{language}}:\n\n{{text}}');
+    await becomes(() => field(page).inputValue(), 'Translate this into {{language}}:\n\n{{text}}');
     await page.keyboard.type('French');
     await page.keyboard.press('Tab');
     await page.keyboard.type('say good morning');
-    assert.equal(await field(page).inputValue(), 'Translate this into French:\n\nsay good morning');
-    assert.equal(await page.locator('prompt-menu').count(), 0);
-    assert.equal(await field(page).getAttribute('aria-activedescendant'), null);
+    await becomes(() => field(page).inputValue(), 'Translate this into French:\n\nsay good morning');
+    await becomes(() => page.locator('prompt-menu').count(), 0);
+    await becomes(() => field(page).getAttribute('aria-activedescendant'), null);
     await field(page).fill('');
 
     // Escape leaves a slash a slash, and a running answer goes on; what no prompt is named is sent.
@@ -59,7 +59,7 @@ test('a slash offers prompts, keys choose one, and Tab goes from place to place'
     await options.first().waitFor();
     await page.keyboard.press('Escape');
     await until(async () => (await page.locator('prompt-menu').count()) === 0, 'the menu to close');
-    assert.equal(await page.getByRole('button', { name: 'Stop the answer' }).count(), 1);
+    await becomes(() => page.getByRole('button', { name: 'Stop the answer' }).count(), 1);
     server.options.holdAfter = Infinity;
     await lastAnswer(page);
     await field(page).fill('');
@@ -97,7 +97,7 @@ test('prompts are written, changed, deleted and taken back by keys, for all tabs
     await page.getByRole('button', { name: 'Delete Summarise' }).click();
     await page.getByRole('button', { name: 'Edit Say so' }).press('Enter');
     await page.keyboard.press('Escape');
-    assert.equal(await page.locator('#prompts').isVisible(), true, 'Escape closes the form alone');
+    await becomes(() => page.locator('#prompts').isVisible(), true, 'Escape closes the form alone');
     await page.keyboard.press('Escape');
     const other = await context.newPage();
     await other.goto(server.url);
@@ -105,11 +105,11 @@ test('prompts are written, changed, deleted and taken back by keys, for all tabs
     await field(other).fill(''); // the slash is still its draft
     await other.keyboard.type('/s');
     await until(async () => (await other.getByRole('option').count()) > 0, 'the prompts there');
-    assert.deepEqual(await other.getByRole('option').locator('strong').allTextContents(), ['Say so', 'Translate']);
+    await becomes(() => other.getByRole('option').locator('strong').allTextContents(), ['Say so', 'Translate']);
     await other.keyboard.press('Enter');
     await other.keyboard.type('hello');
     await other.keyboard.press('Enter');
-    assert.equal(await lastAnswer(other), 'hello');
+    await becomes(() => lastAnswer(other), 'hello');
     await done();
 });
 

@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { SAMPLES, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { SAMPLES, becomes, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const program = process.env.PARLEY_BIN ?? join(root, 'build/parley');
@@ -56,10 +56,10 @@ test('the page comes up and knows the model', { skip }, async () => {
 test('a text question is answered by the model', { skip }, async () => {
     const { page, done } = await openChat(browser, url);
     await send(page, 'Who are you?');
-    assert.match(await lastAnswer(page), /I am Seedling/);
-    assert.match(await page.locator('.figures').innerText(), /tokens\/s.*First token.*text route/s);
+    await becomes(() => lastAnswer(page), /I am Seedling/);
+    await becomes(() => page.locator('.figures').innerText(), /tokens\/s.*First token.*text route/s);
     await send(page, 'Capital of Australia?');
-    assert.match(await lastAnswer(page), /Canberra/);
+    await becomes(() => lastAnswer(page), /Canberra/);
     await done();
 });
 
@@ -93,8 +93,8 @@ test('thinking comes folded', { skip }, async () => {
     const { page, done } = await openChat(browser, url);
     await page.getByRole('button', { name: 'Think', exact: true }).click();
     await send(page, '12 x 1 = ?');
-    assert.match(await lastAnswer(page), /12/);
-    assert.match(await page.locator('.thinking summary').innerText(), /Thought for/);
+    await becomes(() => lastAnswer(page), /12/);
+    await becomes(() => page.locator('.thinking summary').innerText(), /Thought for/);
     await done();
 });
 
@@ -113,7 +113,7 @@ test('a damaged image gives words, and the next question is answered', { skip },
     }
     await page.keyboard.press('Control+Shift+O');
     await send(page, 'Capital of Australia?');
-    assert.match(await lastAnswer(page), /Canberra/);
+    await becomes(() => lastAnswer(page), /Canberra/);
     await done();
 });
 
@@ -142,7 +142,7 @@ test('stop, then another question', { skip }, async () => {
     if (await stop.count()) await stop.click({ timeout: 2000 }).catch(() => {});
     await lastAnswer(page);
     await send(page, 'Capital of Australia?');
-    assert.match(await lastAnswer(page), /Canberra/);
+    await becomes(() => lastAnswer(page), /Canberra/);
     await done();
 });
 
@@ -175,8 +175,8 @@ test('without WebSocket the real server answers over server-sent events, also ov
     await page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
     await page.locator('.tray .thumb img').waitFor();
     await send(page, 'Which object is the leftmost?');
-    assert.match(await lastAnswer(page), /red ring/);
-    assert.match(await page.locator('.figures').innerText(), /media route/);
+    await becomes(() => lastAnswer(page), /red ring/);
+    await becomes(() => page.locator('.figures').innerText(), /media route/);
     const story = async (meanwhile) => {
         await page.keyboard.press('Control+Shift+O');
         await page.locator('chat-welcome').waitFor();
@@ -206,7 +206,7 @@ test('a video shows its frames, is trimmed, and is answered about', { skip }, as
     const strip = page.locator('video-strip');
     await strip.getByText('Frames', { exact: true }).click();
     await strip.locator('.video-frames canvas').nth(7).waitFor();
-    assert.match(await strip.innerText(), /about 8 frames/);
+    await becomes(() => strip.innerText(), /about 8 frames/);
     // The red ball is somewhere else in every frame.
     const redAt = () =>
         strip.locator('.video-frames canvas').evaluateAll((list) =>
@@ -225,7 +225,7 @@ test('a video shows its frames, is trimmed, and is answered about', { skip }, as
     await until(async () => /0:02 – 0:04/.test(await strip.innerText()), 'the trim handle to be read');
     if (process.env.PARLEY_SHOTS) await page.screenshot({ path: join(process.env.PARLEY_SHOTS, 'video.png') });
     await send(page, 'Which way does the circle move?');
-    assert.match(await lastAnswer(page), /right/);
-    assert.ok(await page.locator('video.image').isVisible());
+    await becomes(() => lastAnswer(page), /right/);
+    await until(() => page.locator('video.image').isVisible());
     await done();
 });

@@ -79,7 +79,9 @@ test('a link is made by keys alone, and shows the chat with its image, and nothi
 
     // Taken back it shows nothing, and says so.
     await ofChat(page, 'Share a link', 'what is **shown**?');
-    await dialog.getByRole('button', { name: 'Take back' }).focus();
+    const takeBack = dialog.getByRole('button', { name: 'Take back' });
+    await until(() => takeBack.isEnabled(), 'the link');
+    await takeBack.focus();
     await page.keyboard.press('Enter');
     await until(async () => (await field.count()) === 0, 'the link to go');
     const reader = await browser.newPage();
@@ -112,6 +114,6 @@ test('what models write does nothing on that page either; a server that is away 
     await page.frameLocator('.preview-frame iframe').getByText('shown').waitFor();
     await page.keyboard.press('Escape');
     await until(async () => (await page.locator('iframe').count()) === 0, 'the preview to close');
-    assert.equal(await page.evaluate(() => window.hit), undefined);
+    await becomes(() => page.evaluate(() => window.hit), undefined);
     await page.close();
 });

@@ -2,7 +2,7 @@
  * choose. */
 import assert from 'node:assert/strict';
 import test, { after, afterEach, before, beforeEach } from 'node:test';
-import { lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
+import { becomes, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 
 let browser;
@@ -30,7 +30,7 @@ test('loading has a bar, a question waits for it; draining says so, and what is 
     assert.equal(server.requests.length, 0);
     server.options.state = 'ready';
     server.send({ type: 'server.status', state: 'ready', progress: 1 });
-    assert.equal(await lastAnswer(page), 'early');
+    await becomes(() => lastAnswer(page), 'early');
     server.send({ type: 'server.status', state: 'draining' });
     await trouble(page, 'about to stop or restart');
     await send(page, 'say late');
@@ -44,10 +44,10 @@ test('loading has a bar, a question waits for it; draining says so, and what is 
     await trouble(page, /Next try in \d+ s/);
     server = await startMock({ port: Number(port), version: '0.2.0' });
     await page.getByRole('button', { name: 'Try now' }).click();
-    assert.equal(await lastAnswer(page), 'late');
-    assert.ok(await page.evaluate(() => window.heard.includes('Connected again.')));
+    await becomes(() => lastAnswer(page), 'late');
+    await until(() => page.evaluate(() => window.heard.includes('Connected again.')));
     await page.getByText('The server was updated.').waitFor();
-    assert.equal(await page.getByRole('button', { name: 'Reload' }).count(), 1);
+    await becomes(() => page.getByRole('button', { name: 'Reload' }).count(), 1);
     await done();
 });
 
@@ -81,7 +81,7 @@ test('a wrong key is told from a missing one', async () => {
         return app.updateComplete;
     });
     await page.keyboard.type('ng');
-    assert.equal(await page.getByLabel('API key').inputValue(), 'wrong', 'rendering takes nothing away');
+    await becomes(() => page.getByLabel('API key').inputValue(), 'wrong', 'rendering takes nothing away');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Escape');
     await trouble(page, 'does not accept this API key');
@@ -103,10 +103,10 @@ test('a browser without room says so, once, and saves again when there is some',
     assert.equal(await page.locator('.entry').count(), 0);
     await page.evaluate(() => (window.roomy = true));
     await send(page, 'say two');
-    assert.equal(await lastAnswer(page), 'two');
+    await becomes(() => lastAnswer(page), 'two');
     await page.locator('.entry').waitFor();
     await page.reload();
-    assert.equal(await lastAnswer(page), 'two');
+    await becomes(() => lastAnswer(page), 'two');
     await done();
 });
 
@@ -153,7 +153,7 @@ test('sampling belongs to the chat, the model’s own values are shown, and new 
         assert.equal(await field('Max tokens').getAttribute('placeholder'), '2048 (model)');
         await field('Temperature').fill('9');
         await page.getByText('More sampling').click();
-        assert.equal(await field('Top k').getAttribute('placeholder'), '20 (model)');
+        await becomes(() => field('Top k').getAttribute('placeholder'), '20 (model)');
         await field('Top k').fill('5');
         await field('Seed').fill('7');
         await field('System prompt').fill('Be brief.');
@@ -189,19 +189,19 @@ test('the introduction: what the model can do; it is closed, opens on request, a
     assert.equal(await introduction.getByText('Drawn shapes').isVisible(), false);
     await introduction.locator('summary').click();
     await introduction.getByText('Drawn shapes').waitFor();
-    assert.match(await introduction.innerText(), /It can[\s\S]+It cannot[\s\S]+Photographs[\s\S]+parley -m DIR/);
+    await becomes(() => introduction.innerText(), /It can[\s\S]+It cannot[\s\S]+Photographs[\s\S]+parley -m DIR/);
     await page.getByRole('button', { name: 'Got it' }).click();
-    assert.equal(await introduction.getByText('Drawn shapes').isVisible(), false);
+    await becomes(() => introduction.getByText('Drawn shapes').isVisible(), false);
     Object.assign(server.options, { model: 'qwen3.5-9b', modalities: ['text'] });
     await page.reload();
     await introduction.getByText('What Qwen3.5-9b can do').waitFor();
-    assert.equal(await introduction.getByText('See images').isVisible(), false);
+    await becomes(() => introduction.getByText('See images').isVisible(), false);
     await introduction.locator('summary').click();
     await introduction.getByText('See images or videos.').waitFor();
-    assert.equal(await page.locator('.sample').count(), 3);
-    assert.equal(await page.locator('.sample img').count(), 0);
+    await becomes(() => page.locator('.sample').count(), 3);
+    await becomes(() => page.locator('.sample img').count(), 0);
     await page.locator('.sample').nth(1).click();
-    assert.match(await lastAnswer(page), /Capital of Australia/);
+    await becomes(() => lastAnswer(page), /Capital of Australia/);
     await openSettings(page, 'This browser');
     await page.getByRole('button', { name: 'Show the introduction' }).click();
     await introduction.getByText('See images or videos.').waitFor();
@@ -218,9 +218,9 @@ test('shortcuts: search, settings, delete; none works behind a dialog', async ()
     await page.keyboard.type('pear');
     await page.getByText('No chat has these words.').waitFor();
     await page.keyboard.press('Control+/');
-    assert.match(await page.locator('dialog#keys').innerText(), /Search the chats/);
+    await becomes(() => page.locator('dialog#keys').innerText(), /Search the chats/);
     await page.keyboard.press('Control+Shift+O');
-    assert.equal(await page.locator('.answer').count(), 1);
+    await becomes(() => page.locator('.answer').count(), 1);
     await page.keyboard.press('Escape');
     await page.keyboard.press('Control+Shift+Backspace');
     await page.locator('chat-welcome').waitFor();
@@ -233,21 +233,21 @@ test('text size, staying put, less motion, and right-to-left text', async () => 
     const { page, done } = await openChat(browser, server.url, { reducedMotion: 'no-preference' });
     await openSettings(page, 'This browser');
     const size = () => page.evaluate(() => parseFloat(getComputedStyle(document.documentElement).fontSize));
-    assert.equal(await size(), 16);
+    await becomes(() => size(), 16);
     await page.getByText('Larger', { exact: true }).click();
-    assert.equal(await size(), 22.4);
+    await becomes(() => size(), 22.4);
     await page.getByText('Small', { exact: true }).click();
-    assert.equal(await size(), 14.08);
+    await becomes(() => size(), 14.08);
     await page.getByText('Stay', { exact: true }).click();
     await page.keyboard.press('Escape');
     await send(page, 'long');
-    assert.match(await lastAnswer(page), /word399/);
-    assert.ok(await page.locator('.transcript').evaluate((e) => e.scrollHeight - e.scrollTop - e.clientHeight > 200), 'it stayed');
+    await becomes(() => lastAnswer(page), /word399/);
+    await until(() => page.locator('.transcript').evaluate((e) => e.scrollHeight - e.scrollTop - e.clientHeight > 200), 'it stayed');
     await page.getByRole('button', { name: 'Latest' }).click();
     const animated = () => page.evaluate(() => getComputedStyle(document.querySelector('.send')).transitionDuration);
     assert.notEqual(await animated(), '0s');
     await page.emulateMedia({ reducedMotion: 'reduce' });
-    assert.equal(await animated(), '0s');
+    await becomes(() => animated(), '0s');
     await send(page, 'say שלום לכולם\n\n- אחת\n\nand English again');
     await lastAnswer(page);
     const directions = await page.locator('.answer').last().locator('.prose > *').evaluateAll((all) => all.map((e) => getComputedStyle(e).direction));

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { SAMPLES, WRITE_MS, checkScreen, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
+import { SAMPLES, WRITE_MS, becomes, checkScreen, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const program = process.env.PARLEY_BIN ?? join(root, 'build/parley');
@@ -59,6 +59,7 @@ async function openWith(label) {
 /** Another chat, with this server. */
 async function another(page, label) {
     await page.getByRole('link', { name: 'New chat' }).first().click();
+    await page.locator('chat-welcome').waitFor();
     await choose(page, label);
 }
 
@@ -77,20 +78,20 @@ test('which servers there are, what is wrong with one, on and off for each chat'
     await absent.getByText('cannot be used').waitFor();
     const calculator = choice.locator('.tool-server', { hasText: 'calculator' });
     await calculator.getByText('Tools of calculator').click();
-    assert.match(await calculator.innerText(), /Calculates an arithmetic expression[\s\S]*says it only reads · runs without asking/);
+    await becomes(() => calculator.innerText(), /Calculates an arithmetic expression[\s\S]*says it only reads · runs without asking/);
     await calculator.getByRole('checkbox').first().check();
     await page.keyboard.press('Escape');
     await page.locator('.own-options', { hasText: 'Tools' }).waitFor();
     await send(page, 'Calculate 123 + 45.');
-    assert.match(await lastAnswer(page), /168/);
+    await becomes(() => lastAnswer(page), /168/);
     await kept(page);
     await page.reload();
     await page.locator('.own-options', { hasText: 'Tools' }).waitFor();
-    assert.match(await call(page).locator('summary').innerText(), /calculate\s+calculator\s+done/);
+    await becomes(() => call(page).locator('summary').innerText(), /calculate\s+calculator\s+done/);
     await choose(page, 'calculator');
     await page.locator('.own-options', { hasText: 'Tools' }).waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'New chat' }).first().click();
-    assert.equal(await page.locator('.own-options').count(), 0, 'another chat has none');
+    await becomes(() => page.locator('.own-options').count(), 0, 'another chat has none');
     await done();
 });
 
@@ -117,15 +118,15 @@ test('a call is asked about: once, refused, always; with arguments that can be r
     const { page, done } = await openWith('plain');
     await send(page, 'Calculate 17 + 25.');
     await call(page).getByText('Nothing runs before you allow it.').waitFor();
-    assert.equal(await page.locator('tool-call').count(), 1);
-    assert.match(await call(page).innerText(), /asks first[\s\S]*expression\s+17 \+ 25/);
+    await becomes(() => page.locator('tool-call').count(), 1);
+    await becomes(() => call(page).innerText(), /asks first[\s\S]*expression\s+17 \+ 25/);
     await kept(page);
     await page.reload(); // the question is still there
     await call(page).getByRole('button', { name: 'Allow once' }).click();
-    assert.match(await lastAnswer(page), /42/);
+    await becomes(() => lastAnswer(page), /42/);
     await call(page).locator('summary', { hasText: 'done' }).waitFor();
-    assert.equal(await page.locator('tool-call').count(), 1);
-    assert.equal(await page.locator('chat-message .answer').count(), 1, 'the answer goes on in place');
+    await becomes(() => page.locator('tool-call').count(), 1);
+    await becomes(() => page.locator('chat-message .answer').count(), 1, 'the answer goes on in place');
 
     await another(page, 'plain');
     await send(page, 'Calculate 30 + 12.');
@@ -137,15 +138,15 @@ test('a call is asked about: once, refused, always; with arguments that can be r
     await another(page, 'plain');
     await send(page, 'Calculate 40 + 12.');
     await call(page).getByRole('button', { name: 'Always in this chat' }).click();
-    assert.match(await lastAnswer(page), /52/);
+    await becomes(() => lastAnswer(page), /52/);
     await page.getByRole('button', { name: 'Answer again' }).click();
     await page.getByLabel('Answer 2 of 2').waitFor();
-    assert.match(await lastAnswer(page), /52/);
-    assert.match(await call(page).locator('summary').innerText(), /done/);
+    await becomes(() => lastAnswer(page), /52/);
+    await becomes(() => call(page).locator('summary').innerText(), /done/);
     await toolsButton(page).click();
     const plain = page.locator('#tools .tool-server', { hasText: 'plain' });
     await plain.getByText('Tools of plain').click();
-    assert.match(await plain.innerText(), /runs without asking in this chat/);
+    await becomes(() => plain.innerText(), /runs without asking in this chat/);
     await done();
 });
 
@@ -160,7 +161,7 @@ test('a call shows how it goes, survives a reload, and is stopped', { skip }, as
     await call(page).locator('.tool-progress', { hasText: 'still adding' }).waitFor();
     await page.getByRole('button', { name: 'Stop the answer' }).click();
     await page.getByText('You stopped this answer.').waitFor();
-    assert.match(await call(page).locator('summary').innerText(), /stopped|failed/);
+    await becomes(() => call(page).locator('summary').innerText(), /stopped|failed/);
     await kept(page);
     await page.reload();
     await page.getByText('You stopped this answer.').waitFor();
@@ -173,12 +174,12 @@ test('a call that failed is tried again as another version', { skip }, async () 
     await send(page, 'Calculate 17 + 25.');
     await lastAnswer(page);
     await call(page, 0).locator('summary', { hasText: 'failed' }).click();
-    assert.match(await call(page, 0).innerText(), /out of ink/);
+    await becomes(() => call(page, 0).innerText(), /out of ink/);
     await call(page, 0).getByRole('button', { name: 'Try this call again' }).click();
     await page.getByLabel('Answer 2 of 2').waitFor();
     await lastAnswer(page);
     await call(page, 0).locator('summary', { hasText: 'done' }).click();
-    assert.match(await call(page, 0).locator('code-block').innerText(), /42/);
+    await becomes(() => call(page, 0).locator('code-block').innerText(), /42/);
     await page.getByRole('button', { name: 'Earlier answer' }).click();
     await call(page, 0).locator('summary', { hasText: 'failed' }).waitFor();
     await done();
@@ -194,7 +195,7 @@ test('an image of a result is shown, kept, goes along, and goes out with the cha
     await kept(page);
     await page.reload();
     await image.waitFor();
-    assert.deepEqual(await isThere(), [24, 16]);
+    await becomes(() => isThere(), [24, 16]);
     const input = await page.evaluate(async () => {
         const { toInput, shownPath } = await import(new URL('js/state/store.js', document.baseURI).href);
         const { blobToDataUri } = await import(new URL('js/util.js', document.baseURI).href);

@@ -1,7 +1,7 @@
 /** Two tabs of one browser, and two browsers whose chats the server keeps: one truth. */
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { lastAnswer, launch, ofChat, openChat, send, until, watch } from './helpers.mjs';
+import { becomes, lastAnswer, launch, ofChat, openChat, send, until, watch } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 import { FORMS, begun, play, skip, startServer } from './two_places.mjs';
 
@@ -120,7 +120,7 @@ test('the tab that asked is closed while the answer comes: the other one keeps a
     const whole = await lastAnswer(b);
     assert.match(whole, /word249/);
     await b.reload();
-    assert.equal(await lastAnswer(b), whole);
+    await becomes(() => lastAnswer(b), whole);
     assert.equal(server.requests.length, 1);
     await done();
 });
@@ -154,7 +154,7 @@ test('names, deletions and their undo show in both tabs; a deleted chat comes ba
     await a.locator('.entry').hover();
     await ofChat(a, 'Delete', 'Common');
     await b.getByText('This chat was deleted elsewhere.').waitFor();
-    assert.deepEqual(await titles(b), []);
+    await becomes(() => titles(b), []);
     await a.getByRole('button', { name: 'Undo' }).click();
     await until(async () => (await titles(b)).join() === 'Common', 'the chat to come back');
     await b.reload();

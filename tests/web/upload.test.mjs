@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Sha256 } from '../../web/js/protocol/sha256.js';
-import { lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { becomes, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const program = process.env.PARLEY_BIN ?? join(root, 'build/parley');
@@ -113,9 +113,9 @@ test('an upload over 20 cuts at random points: nothing lost, nothing twice; the 
     });
     await add(video());
     await send(page, 'Which way does the circle move?');
-    assert.match(await lastAnswer(page), /right/);
+    await becomes(() => lastAnswer(page), /right/);
     assert.deepEqual(wire.left, [], 'every cut was made');
-    assert.ok((await sent()).bytes > video().length);
+    await until(async () => (await sent()).bytes > video().length);
     const [file, ...others] = await files();
     assert.deepEqual([file.bytes, file.mime_type, others.length], [video().length, 'video/mp4', 0]);
     const kept = Buffer.from(await (await fetch(`${url}v1/files/${file.id}/content`)).arrayBuffer());
@@ -126,8 +126,8 @@ test('an upload over 20 cuts at random points: nothing lost, nothing twice; the 
     const again = await openCounting();
     await again.add(video());
     await send(again.page, 'What happens in the video?');
-    assert.match(await lastAnswer(again.page), /circle/);
-    assert.equal((await again.sent()).bytes, 0);
+    await becomes(() => lastAnswer(again.page), /circle/);
+    await becomes(async () => (await again.sent()).bytes, 0);
     await again.done();
     const { vision_cache: cache, uploads } = await (await fetch(`${url}v1/status`)).json();
     assert.ok(cache.hits >= 1);
@@ -158,7 +158,7 @@ test('without a socket a video goes in parts; those that fail on the way go agai
     await chat.page.locator('chat-composer input[multiple]').setInputFiles({ name: 'other.mp4', mimeType: 'video/mp4', buffer: other });
     await chat.page.locator('.thumb progress').waitFor();
     await send(chat.page, 'Which way does the circle move?');
-    assert.match(await lastAnswer(chat.page), /right/);
+    await becomes(() => lastAnswer(chat.page), /right/);
     assert.equal(n, 6 + Math.ceil(other.length / (2 * MIB)), 'until the server has one part too many, then all of them anew');
     const file = (await files()).find((one) => one.filename === 'other.mp4');
     assert.equal(file.mime_type, 'video/mp4');
@@ -174,6 +174,6 @@ test('a video that is taken away again is not sent on', { skip }, async () => {
     await page.locator('.thumb progress').waitFor();
     await page.getByRole('button', { name: 'Remove ball.mp4' }).click();
     await until(async () => (await (await fetch(`${url}v1/status`)).json()).uploads.bytes === video().length, 'the upload to be given up');
-    assert.ok((await files()).every((file) => file.bytes === video().length));
+    await until(async () => (await files()).every((file) => file.bytes === video().length));
     await done();
 });

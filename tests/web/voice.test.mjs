@@ -1,7 +1,7 @@
 /** Dictation and reading aloud, with engines of a browser that are made of JavaScript; and without. */
 import assert from 'node:assert/strict';
 import test, { after, before, beforeEach, afterEach } from 'node:test';
-import { lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
+import { becomes, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 
 let browser;
@@ -74,7 +74,7 @@ test('an answer is read aloud, sentence by sentence, without its code, until it 
     await menu.press('Enter');
     await page.getByRole('button', { name: 'Read aloud' }).press('Enter');
     await until(() => page.evaluate(() => window.spoken.length === 2), 'both pieces');
-    assert.deepEqual(await page.evaluate(() => window.spoken), ['One word. And two.', 'The end.']);
+    await becomes(() => page.evaluate(() => window.spoken), ['One word. And two.', 'The end.']);
     await page.evaluate(() => (window.holds = true));
     await menu.press('Enter');
     await page.getByRole('button', { name: 'Read aloud' }).press('Enter');
@@ -82,7 +82,7 @@ test('an answer is read aloud, sentence by sentence, without its code, until it 
     await page.evaluate(() => (window.cancelled = false));
     await menu.press('Enter');
     await page.getByRole('button', { name: 'Stop reading' }).press('Enter');
-    assert.equal(await page.evaluate(() => window.cancelled), true);
+    await becomes(() => page.evaluate(() => window.cancelled), true);
     await menu.press('Enter');
     await page.getByRole('button', { name: 'Read aloud' }).waitFor();
     await done();
@@ -97,6 +97,6 @@ test('a browser without engines says so', async () => {
     await send(page, 'say one');
     await lastAnswer(page);
     await page.getByRole('button', { name: 'More about this answer' }).click();
-    assert.equal(await page.getByRole('button', { name: 'This browser cannot read aloud' }).isDisabled(), true);
+    await becomes(() => page.getByRole('button', { name: 'This browser cannot read aloud' }).isDisabled(), true);
     await done();
 });

@@ -129,8 +129,10 @@ test('what a video may be', async () => {
 
 test('large videos, kept chats, pings and the end', async () => {
     const args = ['--max-video-mib', '1', '--history', join(folder, 'chats'), '--history-quota', '9', '--ws-ping', '1', '--drain-timeout', '1'];
+    const begun = performance.now();
     const server = await startServer(['--port', '0', ...args]);
     await server.ready();
+    const start = performance.now() - begun; // how slow this machine is
     /** The sample, made n bytes long with a box that players skip. */
     const padded = (n) => {
         const clip = sample('ball-moves.mp4');
@@ -144,27 +146,27 @@ test('large videos, kept chats, pings and the end', async () => {
     assert.equal((await request(server, { path: '/v1/history' })).json().quota, 9 * MIB);
 
     const ws = await Socket.open(server);
-    assert.ok(await ws.raw.until((d) => d.includes(0x89), 5000)); // ten times as long would not be over by now
+    assert.ok(await ws.raw.until((d) => d.includes(0x89), 9000)); // ten times as long would not be over by now
     ws.destroy();
     const running = endless(server);
-    await eventually(() => metric(server, 'parley_requests_running'), 1, 5000);
+    await eventually(() => metric(server, 'parley_requests_running'), 1);
     const before = performance.now();
     assert.equal(await server.stop(), 0);
-    assert.ok(performance.now() - before < 8000);
+    assert.ok(performance.now() - before < 8000 + 3 * start);
     assert.notEqual((await running).status, 200);
 });
 
 test('turns and times', () => withServer(
-    ['--parallel', '1', '--queue', '1', '--queue-timeout', '1', '--request-timeout', '3', '--header-timeout', '1', '--body-timeout', '1',
+    ['--parallel', '1', '--queue', '1', '--queue-timeout', '2', '--request-timeout', '6', '--header-timeout', '1', '--body-timeout', '1',
         '--min-body-rate', '64', '--keepalive', '1', '--ctx-size', '32768', '--drain-timeout', '1'],
     async (server) => {
         const slowHead = rawSocket(server), slowBody = rawSocket(server);
         slowHead.send('GET / HTTP/1.1\r\n');
         slowBody.send('POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{');
         const running = endless(server);
-        await eventually(() => metric(server, 'parley_requests_running'), 1, 5000);
+        await eventually(() => metric(server, 'parley_requests_running'), 1);
         const waiting = endless(server);
-        await eventually(() => metric(server, 'parley_requests_waiting'), 1, 5000);
+        await eventually(() => metric(server, 'parley_requests_waiting'), 1);
         const refused = await endless(server);
         assert.equal(refused.status, 429);
         assert.equal(code(await waiting), 'queue_timeout');

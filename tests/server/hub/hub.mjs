@@ -27,7 +27,7 @@ const listen = (server) => new Promise((resolve) => server.listen(0, '127.0.0.1'
 export async function startHub({ key } = {}) {
     const repos = new Map();
     const faults = new Map();
-    const hub = { requests: [], delayMs: 0, pieceBytes: 1 << 16 };
+    const hub = { requests: [], delayMs: 0, pieceBytes: 1 << 16, held: null }; // held: a promise that each piece waits for
 
     const takeFault = (name) => {
         const list = faults.get(name);
@@ -60,6 +60,7 @@ export async function startHub({ key } = {}) {
         for (let at = from; at < stop && !res.destroyed; at += hub.pieceBytes) {
             const more = res.write(bytes.subarray(at, Math.min(at + hub.pieceBytes, stop)));
             if (!more && !res.destroyed) await new Promise((resolve) => (wake = resolve));
+            await hub.held;
             if (hub.delayMs) await new Promise((resolve) => setTimeout(resolve, hub.delayMs));
         }
         if (fault.holdAt < end) return;

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlink
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PROGRAM, chat, request, runTests, sleep, startServer, test } from '../client.mjs';
+import { PROGRAM, chat, eventually, request, runTests, sleep, startServer, test } from '../client.mjs';
 import { gitHash, pointer, sha256, startHub } from './hub.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'parley-pull-'));
@@ -344,11 +344,14 @@ test('no network, no space, no permission, another program at it, offline', asyn
     writeFileSync(join(folder, 'a-file'), '');
     await refused(['pull', 'org/huge'], { ...env, HF_HUB_CACHE: join(folder, 'a-file') }, /a-file\/models--org--huge\/blobs: Not a directory/);
     hub.add('org/slow', small());
-    Object.assign(hub, { delayMs: 50, pieceBytes: 1 << 14 });
+    let letGo;
+    hub.held = new Promise((resolve) => (letGo = resolve));
+    hub.requests.length = 0;
     const first = parley(['pull', 'org/slow'], env);
-    await sleep(600);
+    await eventually(() => hub.requests.some(({ path }) => path.includes('/resolve/')), true);
     await refused(['pull', 'org/slow'], env, /another program is fetching .* now; try again/);
-    Object.assign(hub, { delayMs: 0, pieceBytes: 1 << 16 });
+    letGo();
+    hub.held = null;
     assert.equal((await first).code, 0);
 });
 

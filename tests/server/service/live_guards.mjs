@@ -55,15 +55,15 @@ test('bytes behind a body wait for its reply, without spinning', async () => {
     const body = JSON.stringify({ messages: [{ role: 'user', content: '!delay=100 !len=4000' }] });
     const cpu = async () => metric(server, 'process_cpu_seconds_total');
     const before = await metric(server, 'parley_engine_steps_total');
-    const start = await cpu();
+    const start = await cpu(), begun = performance.now();
     for (const extra of ['\n', `${postHead('Content-Length: 2')}{}`, get('/health')]) {
         const { replies, closed } = await exchange(`${postHead(`Content-Length: ${body.length}`)}${body}${extra}`, 1, 700);
         assert.equal(replies.length, 0);
         assert.ok(!closed);
     }
-    assert.ok((await cpu()) - start < 1, 'the loop does not spin');
+    assert.ok((await cpu()) - start < (performance.now() - begun) / 2000, 'the loop does not spin');
     await eventually(() => metric(server, 'parley_requests_running'), 0, 20000);
-    assert.ok((await metric(server, 'parley_engine_steps_total')) - before < 300, 'the answers are cancelled');
+    assert.ok((await metric(server, 'parley_engine_steps_total')) - before < 1500, 'the answers are cancelled: whole they take 3,000');
     await stillServes();
 });
 

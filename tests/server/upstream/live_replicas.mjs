@@ -74,7 +74,7 @@ test('a replica that dies loses nothing that had not begun; one that returns is 
     const third = await round(chats, 3);
     assert.ok(third.every((s) => s.name !== 'b'));
     replicas[1] = await startReplica('b', port);
-    await eventually(states, 'up,up,up', 10000);
+    await eventually(states, 'up,up,up');
     const fresh = await round(Array.from({ length: 30 }, (_, i) => [{ role: 'user', content: `third ${i}` }]), 1);
     assert.ok(fresh.some((s) => s.name === 'b'));
     const fourth = await round(chats, 4); // the one that is back takes a part of the load

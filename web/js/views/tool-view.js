@@ -144,10 +144,11 @@ class ToolCallView extends LitElement {
             decide(this.chat, this.message, this.tool, allowed, always);
             this.querySelector('summary')?.focus(); // the buttons go
         };
+        const early = this.message.status === 'streaming'; // the answer has not ended yet: a word now would be lost
         return html`<p class="tool-buttons">
-            <button type="button" class="primary" @click=${say(true)}>${t`Allow once`}</button>
-            <button type="button" class="plain" @click=${say(true, true)}>${t`Always in this chat`}</button>
-            <button type="button" class="plain" @click=${say(false)}>${t`Refuse`}</button>
+            <button type="button" class="primary" ?disabled=${early} @click=${say(true)}>${t`Allow once`}</button>
+            <button type="button" class="plain" ?disabled=${early} @click=${say(true, true)}>${t`Always in this chat`}</button>
+            <button type="button" class="plain" ?disabled=${early} @click=${say(false)}>${t`Refuse`}</button>
         </p>`;
     }
 
