@@ -247,3 +247,35 @@ test('unknown events and fields are ignored', async () => {
     await becomes(() => lastAnswer(page), 'still fine');
     await done();
 });
+
+test('an answer that goes on in the moment in which its chat is written goes on', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    const status = await page.evaluate(async () => {
+        const load = (name) => import(new URL(`js/state/${name}.js`, document.baseURI).href);
+        const [{ History }, { addMessage, newConversation }] = await Promise.all(['history', 'store'].map(load));
+        const history = await History.open('moment');
+        const chat = newConversation();
+        const { id: parent } = addMessage(chat, { role: 'user', parent: null, text: 'Go.' });
+        const answer = addMessage(chat, { role: 'assistant', parent, text: '', status: 'done' });
+        await history.save(chat);
+        const { put } = IDBObjectStore.prototype;
+        const second = new Promise((resolve) => {
+            IDBObjectStore.prototype.put = function (...args) {
+                if (this.name === 'summaries') {
+                    IDBObjectStore.prototype.put = put;
+                    queueMicrotask(() => {
+                        answer.status = 'streaming'; // after it was written, before that is heard of
+                        resolve(history.save(chat));
+                    });
+                }
+                return put.apply(this, args);
+            };
+        });
+        answer.text = 'asks';
+        await history.save(chat);
+        await second;
+        return answer.status;
+    });
+    assert.equal(status, 'streaming');
+    await done();
+});

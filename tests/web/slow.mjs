@@ -20,7 +20,7 @@ function delayTasks(ms) {
         }, true);
     }
     // Handlers that are set as a property: called later, in the same order.
-    const handlers = [[WebSocket, ['onmessage', 'onclose']], [BroadcastChannel, ['onmessage']], [IDBTransaction, ['oncomplete']], [IDBOpenDBRequest, ['onsuccess'], IDBRequest]];
+    const handlers = [[WebSocket, ['onmessage', 'onclose']], [BroadcastChannel, ['onmessage']], [IDBOpenDBRequest, ['onsuccess'], IDBRequest]];
     for (const [kind, names, owner = kind] of handlers) {
         for (const name of names) {
             const { get, set } = Object.getOwnPropertyDescriptor(owner.prototype, name);

@@ -164,8 +164,9 @@ export class History {
         const { id } = conversation;
         let known;
         const saved = await this.#inOne(async (stores) => {
-            known = copyOf(this.known.get(conversation) ?? unknown({ ...FIELDS, ...base?.fields }));
             const chat = await result(stores.chats.get(id));
+            // Not before: what a write of this tab that has just ended wrote is not from elsewhere.
+            known = copyOf(this.known.get(conversation) ?? unknown({ ...FIELDS, ...base?.fields }));
             if (!chat && known.revision && !hasNews(conversation, known)) return { summary: null, changed: [] };
             if (!chat) known = unknown(FIELDS);
             const changed = chat ? await this.#take(stores, conversation, known, chat) : [];
@@ -212,8 +213,8 @@ export class History {
     async refresh(conversation, base) {
         if (!this.db || !(base || this.known.has(conversation))) return [];
         return this.#inOne(async (stores) => {
-            const known = this.known.get(conversation) ?? unknown({ ...FIELDS, ...base?.fields });
             const chat = await result(stores.chats.get(conversation.id));
+            const known = this.known.get(conversation) ?? unknown({ ...FIELDS, ...base?.fields });
             if (!chat) return hasNews(conversation, known) ? [] : null;
             this.known.set(conversation, known);
             return this.#take(stores, conversation, known, chat);
@@ -250,8 +251,8 @@ export class History {
         const { id } = conversation;
         const before = sizeOf(conversation);
         const done = await this.#inOne(async (stores) => {
-            const known = this.known.get(conversation) ?? unknown(FIELDS);
             const chat = await result(stores.chats.get(id));
+            const known = this.known.get(conversation) ?? unknown(FIELDS);
             if (!chat) return true;
             await this.#take(stores, conversation, known, chat);
             if (sizeOf(conversation) > before) return false;
