@@ -27,7 +27,7 @@ CAT = os.path.join(ROOT, "assets/samples/color.png")
 BALL = os.path.join(ROOT, "assets/samples/ball-moves.mp4")
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PARLEY_")} | {
     "PARLEY_CONFIG": "none", "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "TMPDIR": FOLDER.name, "XDG_RUNTIME_DIR": FOLDER.name}
-WAIT_S = 60
+WAIT_S = 120
 
 
 class Server(http.server.ThreadingHTTPServer):

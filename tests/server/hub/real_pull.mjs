@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlink
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PROGRAM, chat, eventually, request, runTests, sleep, startServer, test } from '../client.mjs';
+import { PROGRAM, chat, eventually, request, runTests, startServer, test } from '../client.mjs';
 import { gitHash, pointer, sha256, startHub } from './hub.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'parley-pull-'));

@@ -108,7 +108,13 @@ int main(void)
     serve_thread *t = serve_thread_start(&opt, &port);
     CHECK(t != NULL);
     if (t) {
-        sleep(1);
+        bytes reply;
+        bytes_init(&reply, 1 << 16);
+        const double end = clock_ms() + DEADLINE_MS;
+        do { /* it ends by itself when it knows that there is no model */
+            exchange(&reply, port, "GET /health", NULL);
+        } while (reply.len > 0 && clock_ms() < end);
+        bytes_deinit(&reply);
         CHECK_INT(serve_thread_stop(t), 3);
     }
     CHECK_DONE();
