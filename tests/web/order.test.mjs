@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { after, before, beforeEach, afterEach } from 'node:test';
-import { SAMPLES, WRITE_MS, lastAnswer, launch, ofChat, openChat, openSettings, send, until } from './helpers.mjs';
+import { SAMPLES, WRITE_MS, becomes, lastAnswer, launch, ofChat, openChat, openSettings, send, until } from './helpers.mjs';
 import { zip } from './make_zip.mjs';
 import { startMock } from './mock_server.mjs';
 import { fromJson } from '../../web/js/state/transfer.js';

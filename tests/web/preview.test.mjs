@@ -4,7 +4,7 @@ import { createSocket } from 'node:dgram';
 import { createServer } from 'node:http';
 import test, { after, before } from 'node:test';
 import { diagrams, escapes } from './escapes.mjs';
-import { DESKTOP, PHONE, checkLooks, checkScreen, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { DESKTOP, PHONE, becomes, checkLooks, checkScreen, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 import { NAUGHTY } from './naughty.mjs';
 
@@ -35,7 +35,7 @@ test('HTML and SVG are shown as they look, with their source, their versions and
     await frame(page).getByRole('button', { name: 'Press' }).waitFor();
     await page.getByRole('button', { name: 'Source' }).click();
     await page.locator('.preview code-block', { hasText: 'onclick' }).waitFor();
-    assert.equal(await page.locator('.preview').getByRole('button', { name: 'Preview' }).count(), 0, 'it is shown already');
+    await becomes(() => page.locator('.preview').getByRole('button', { name: 'Preview' }).count(), 0, 'it is shown already');
     await checkLooks(page, 'a preview with its source');
     await page.getByRole('button', { name: 'Full screen' }).click();
     await until(() => page.evaluate(() => document.fullscreenElement?.className === 'preview-frame'), 'the frame to fill the screen');

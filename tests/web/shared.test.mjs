@@ -1,7 +1,7 @@
 /** A chat behind a link: made and taken back in the page, read by who has no key and nothing of it. */
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { checkLooks, lastAnswer, launch, ofChat, openChat, send, until, watch } from './helpers.mjs';
+import { becomes, checkLooks, lastAnswer, launch, ofChat, openChat, send, until, watch } from './helpers.mjs';
 import { begun, skip, startServer } from './two_places.mjs';
 
 const KEY = 'the-key-of-this-test';
@@ -36,7 +36,9 @@ test('a link is made by keys alone, and shows the chat with its image, and nothi
     await page.locator('.entry').hover();
     await ofChat(page, 'Share a link', 'what is **shown**?');
     const dialog = page.getByRole('dialog', { name: 'Share a link' });
-    await dialog.getByRole('button', { name: 'Make a link' }).focus();
+    const make = dialog.getByRole('button', { name: 'Make a link' });
+    await until(() => make.isEnabled(), 'the links that there are');
+    await make.focus();
     await page.keyboard.press('Enter');
     const field = dialog.getByRole('textbox', { name: 'Link' });
     await field.waitFor();
