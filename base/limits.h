@@ -161,6 +161,7 @@ enum {
 #define LIMIT_HISTORY_CHAT_BYTES ((size_t)64 << 20)   /* text of one chat */
 enum {
     LIMIT_HISTORY_CHATS = 100000,    /* of one key */
+    LIMIT_HISTORY_TALKS = 100000,    /* conversations of the API, of one key */
     LIMIT_HISTORY_MESSAGES = 20000,  /* of one chat */
     LIMIT_HISTORY_ATTACHMENTS = 256, /* of one message */
     LIMIT_HISTORY_TITLE_BYTES = 1024,

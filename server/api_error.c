@@ -44,12 +44,13 @@ static int status_of_fault(err_code code, const char *name)
         err_code code;
         int status;
     } ROWS[] = {
-        {"body_too_large", ERR_LIMIT, 413},      {"memory_limit", ERR_LIMIT, 413},
-        {"upload_too_large", ERR_LIMIT, 413},    {"upload_quota_exceeded", ERR_LIMIT, 413},
-        {"too_many_files", ERR_LIMIT, 413},      {"too_many_parts", ERR_LIMIT, 413},
-        {"too_many_uploads", ERR_LIMIT, 429},    {"too_many_chats", ERR_LIMIT, 413},
-        {"too_many_shares", ERR_LIMIT, 413},     {"chat_too_large", ERR_LIMIT, 413},
-        {"history_full", ERR_LIMIT, 507},        {"history_damaged", ERR_CORRUPT, 500},
+        {"body_too_large", ERR_LIMIT, 413},         {"memory_limit", ERR_LIMIT, 413},
+        {"upload_too_large", ERR_LIMIT, 413},       {"upload_quota_exceeded", ERR_LIMIT, 413},
+        {"too_many_files", ERR_LIMIT, 413},         {"too_many_parts", ERR_LIMIT, 413},
+        {"too_many_uploads", ERR_LIMIT, 429},       {"too_many_chats", ERR_LIMIT, 413},
+        {"too_many_shares", ERR_LIMIT, 413},        {"chat_too_large", ERR_LIMIT, 413},
+        {"too_many_conversations", ERR_LIMIT, 413}, {"conversation_too_large", ERR_LIMIT, 413},
+        {"history_full", ERR_LIMIT, 507},           {"history_damaged", ERR_CORRUPT, 500},
         {"revision_conflict", ERR_INVALID, 409},
     };
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {

@@ -41,6 +41,9 @@ void history_job_free(history_job *job)
     if (job) {
         bytes_deinit(&job->body);
         file_close(job->file.fd);
+        if (job->drop) {
+            job->drop(job->ctx);
+        }
         free(job);
     }
 }
@@ -166,34 +169,62 @@ static err_code run_plain(history_store *st, history_reply *r, const history_job
         return history_store_shared(st, &r->body, job->token, d);
     case HISTORY_SHARED_FILE:
         return history_store_shared_file(st, job->token, job->id, &r->file, d);
+    case HISTORY_WORK:
+        return job->work(st, job->ctx, &r->body, d);
     default:
         return history_store_export(st, job->scope, &r->file, d);
     }
 }
 
+/* Somebody waits for it (history_call). */
+typedef struct call {
+    history_work *work;
+    void *ctx;
+    bytes *out;
+    err_detail *detail;
+    err_code err;
+    bool is_over; /* {lock} */
+    pthread_mutex_t lock;
+    pthread_cond_t over;
+} call;
+
+static void run_call(history_store *st, call *c)
+{
+    c->err = c->work(st, c->ctx, c->out, c->detail);
+    pthread_mutex_lock(&c->lock);
+    c->is_over = true;
+    pthread_cond_signal(&c->over);
+    pthread_mutex_unlock(&c->lock);
+}
+
 static void run_job(history *h, const history_job *job)
 {
+    if (job->waits) {
+        run_call(h->store, job->ctx);
+        return;
+    }
     history_reply *r = NULL;
-    err_detail d = {0};
     while (!(r = calloc(1, sizeof *r))) {
         usleep(10000); /* what was asked must be answered: some memory comes free */
     }
     r->ticket = job->ticket;
     r->conn = job->conn;
     r->scope = job->scope;
+    r->answer = job->answer;
     r->status = 200;
     r->file.fd = -1;
     bytes_init(&r->body, SIZE_MAX / 2);
     const bool parses = job->verb == HISTORY_SEARCH || job->verb == HISTORY_PUT ||
                         job->verb == HISTORY_IMPORT || job->verb == HISTORY_SHARE;
-    const err_code err = (parses ? run_parsed : run_plain)(h->store, r, job, &d);
+    const err_code err = (parses ? run_parsed : run_plain)(h->store, r, job, &r->detail);
+    r->code = err;
     if (err != ERR_OK) {
-        write_error(r, err, &d);
+        write_error(r, err, &r->detail);
     }
     h->post(h->ctx, r);
 }
 
-static void *work(void *ctx)
+static void *run_jobs(void *ctx)
 {
     history *h = ctx;
     void *message;
@@ -223,7 +254,7 @@ err_code history_create(history **out, const history_options *opt, void (*post)(
     err_code err =
         h->jobs ? history_store_open(&h->store, opt, d) : err_set(d, ERR_NOMEM, "no memory for the history");
     if (err == ERR_OK) {
-        h->is_started = pthread_create(&h->thread, NULL, work, h) == 0;
+        h->is_started = pthread_create(&h->thread, NULL, run_jobs, h) == 0;
         err = h->is_started ? ERR_OK : err_set(d, ERR_NOMEM, "no thread for the history");
     }
     if (err != ERR_OK) {
@@ -265,4 +296,31 @@ err_code history_submit(history *h, history_job *job)
         return ERR_BUSY;
     }
     return ERR_OK;
+}
+
+err_code history_call(history *h, history_work *work, void *ctx, bytes *out, err_detail *d)
+{
+    call c = {.work = work, .ctx = ctx, .out = out, .detail = d};
+    history_job *job = history_job_create(HISTORY_WORK);
+    if (!job) {
+        return err_set(d, ERR_NOMEM, "no memory for the history");
+    }
+    job->waits = true;
+    job->ctx = &c;
+    pthread_mutex_init(&c.lock, NULL);
+    pthread_cond_init(&c.over, NULL);
+    if (mailbox_push(h->jobs, job)) {
+        pthread_mutex_lock(&c.lock);
+        while (!c.is_over) {
+            pthread_cond_wait(&c.over, &c.lock);
+        }
+        pthread_mutex_unlock(&c.lock);
+    } else {
+        history_job_free(job);
+        c.err = err_set_param(d, ERR_BUSY, NULL, "queue_full",
+                              "too many requests for the history wait; try again in a moment");
+    }
+    pthread_cond_destroy(&c.over);
+    pthread_mutex_destroy(&c.lock);
+    return c.err;
 }

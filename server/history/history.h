@@ -7,7 +7,7 @@
  *     // post(ctx, reply) is called on the thread; the loop frees it with history_reply_free
  *     history_destroy(h);                      // finishes what was submitted
  *
- * Threads: create, submit and destroy on the loop thread. One job after the other, in the order of
+ * Threads: create, submit and destroy on the loop thread, history_call on others. One job after the other, in the order of
  * submitting.
  */
 #ifndef PARLEY_SERVER_HISTORY_HISTORY_H
@@ -30,10 +30,14 @@ typedef enum history_verb {
     HISTORY_IMPORT, /* body: exported JSON */
     HISTORY_SHARE,  /* body: see history_store_share */
     HISTORY_SHARES,
-    HISTORY_UNSHARE,    /* id: the token */
-    HISTORY_SHARED,     /* token */
-    HISTORY_SHARED_FILE /* token; id: the file's hash */
+    HISTORY_UNSHARE,     /* id: the token */
+    HISTORY_SHARED,      /* token */
+    HISTORY_SHARED_FILE, /* token; id: the file's hash */
+    HISTORY_WORK         /* work */
 } history_verb;
+
+/* What is done with the store, on its thread; appends the reply. */
+typedef err_code history_work(history_store *st, void *ctx, bytes *reply, err_detail *detail);
 
 enum { HISTORY_AFTER_MAX = 64, HISTORY_JOB_ID_MAX = 80 };
 
@@ -50,11 +54,19 @@ typedef struct history_job {
     int64_t revision; /* HISTORY_DELETE: the one that the chat must have, or ANY_REVISION */
     bytes body;       /* owned */
     file_handle file; /* owned; fd -1: none */
+    history_work *work;
+    void *ctx;               /* of work; owned, if there is drop */
+    void (*drop)(void *ctx); /* frees it; NULL: nothing does */
+    uint64_t answer;         /* returned in the reply: the answer that the work is about; 0: none */
+    bool waits;              /* of history_call: ctx is its own, and there is no reply */
 } history_job;
 
 typedef struct history_reply {
     uint64_t ticket, conn, scope;
-    int status;       /* HTTP */
+    uint64_t answer; /* of the job */
+    int status;      /* HTTP */
+    err_code code;   /* what went wrong, and its detail */
+    err_detail detail;
     bytes body;       /* JSON */
     file_handle file; /* to be sent instead of the body; owned; fd -1: none */
     bool is_changed;  /* a chat was written or deleted: change */
@@ -73,5 +85,8 @@ void history_job_free(history_job *job);                       /* NULL allowed *
 /* Queues the job. ERR_BUSY: too many jobs or bytes are queued; the job stays with the caller. */
 MUST_CHECK err_code history_submit(history *h, history_job *job);
 void history_reply_free(history_reply *r); /* NULL allowed */
+/* Any thread but the loop's: waits until the work is done, behind what was submitted before, and returns
+ * what it returned. ERR_BUSY: too many jobs are queued. */
+MUST_CHECK err_code history_call(history *h, history_work *work, void *ctx, bytes *out, err_detail *detail);
 
 #endif

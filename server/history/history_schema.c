@@ -66,6 +66,17 @@ static const char *const MIGRATIONS[] = {
     "CASCADE,"
     " head TEXT NOT NULL, created INTEGER NOT NULL, expires INTEGER) WITHOUT ROWID;"
     "CREATE INDEX shares_by_chat ON shares(chat);",
+
+    /* Conversations of the API (/v1/conversations): head and items are JSON text; place: from 1, with
+     * gaps where items were deleted. n_bytes: of the whole text. */
+    "CREATE TABLE talks(num INTEGER PRIMARY KEY, scope INTEGER NOT NULL, id TEXT NOT NULL, head TEXT NOT "
+    "NULL,"
+    " n_bytes INTEGER NOT NULL, UNIQUE(scope, id));"
+    "CREATE TABLE talk_items(talk INTEGER NOT NULL REFERENCES talks(num) ON DELETE CASCADE, place INTEGER "
+    "NOT "
+    "NULL,"
+    " id TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY(talk, place));"
+    "CREATE INDEX talk_items_by_id ON talk_items(id);",
 };
 
 enum { SCHEMA_VERSION = ARRAY_LEN(MIGRATIONS) };

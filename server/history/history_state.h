@@ -7,6 +7,7 @@
  * history_reserve.c   room for deleting on a full disk
  * history_transfer.c  export and import
  * history_share.c     links that show a chat to who has no key
+ * history_talks.c     conversations of the API
  */
 #ifndef PARLEY_SERVER_HISTORY_HISTORY_STATE_H
 #define PARLEY_SERVER_HISTORY_HISTORY_STATE_H

@@ -11,7 +11,7 @@
  * Input and output are JSON in the form of docs/api.md, "History". A chat belongs to a scope (a
  * hash of an API key, see access.h) and is seen by it alone. Names of errors: history_full,
  * history_damaged, history_storage_failed, chat_not_found, revision_conflict, file_not_found,
- * invalid_value, missing_field, too_many_chats, chat_too_large, share_not_found, too_many_shares.
+ * invalid_value, missing_field, too_many_chats, chat_too_large, share_not_found, too_many_shares, and those of conversations.
  */
 #ifndef PARLEY_SERVER_HISTORY_HISTORY_STORE_H
 #define PARLEY_SERVER_HISTORY_HISTORY_STORE_H
@@ -84,6 +84,21 @@ MUST_CHECK err_code history_store_shared(history_store *st, bytes *out, const ch
 /* Opens a file of that branch; the caller closes out->fd. */
 MUST_CHECK err_code history_store_shared_file(history_store *st, const char *token, const char *hash_hex_text,
                                               file_handle *out, err_detail *detail);
+
+/* Conversations of the API (server/protocol/dialects/talks.h): texts "{head},{item},{item}", items with an
+ * id each. ERR_NOT_FOUND (conversation_not_found), ERR_LIMIT (conversation_too_large,
+ * too_many_conversations, history_full). */
+MUST_CHECK err_code history_talk_get(history_store *st, uint64_t scope, const char *id, bytes *out,
+                                     err_detail *detail);
+/* The item that was added last under this id, of any conversation. */
+MUST_CHECK err_code history_talk_item(history_store *st, uint64_t scope, const char *id, bytes *out,
+                                      err_detail *detail);
+MUST_CHECK err_code history_talk_put(history_store *st, uint64_t scope, const char *id, const bytes *text,
+                                     err_detail *detail);
+MUST_CHECK err_code history_talk_add(history_store *st, uint64_t scope, const char *id, const bytes *items,
+                                     err_detail *detail);
+MUST_CHECK err_code history_talk_remove(history_store *st, uint64_t scope, const char *id,
+                                        err_detail *detail);
 
 /* Writes all chats of a scope, with their files inside, to a nameless file; the caller closes
  * out->fd. */

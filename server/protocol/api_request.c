@@ -82,26 +82,66 @@ err_code api_request_open(api_request *r, const json **root, const char *text, s
     return r->error.code;
 }
 
-const json *api_request_stored(api_request *r, const char *id, bool *is_evicted)
+/* The list of what was found, `[` in front; frees the text. */
+static const json *keep_list(api_request *r, bytes *text, bool is_found)
 {
     json_doc *doc = NULL;
     first_error *e = &r->error;
-    *is_evicted = false;
-    if (e->code != ERR_OK || !r->response_store) {
-        return NULL;
+    bytes_append_char(text, ']');
+    if (text->failed) {
+        request_no_memory(e);
+    } else if (is_found && e->code == ERR_OK) {
+        e->code = json_parse(&doc, text->data, text->len, LIMIT_JSON_DEPTH + 1, e->detail);
     }
+    bytes_deinit(text);
+    return doc ? api_request_keep(r, doc) : NULL;
+}
+
+static bytes begin_list(void)
+{
     bytes text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES + 2);
     bytes_append_char(&text, '[');
-    const bool found = response_store_get(r->response_store, r->scope, id, clock_ms(), &text);
-    bytes_append_char(&text, ']');
-    *is_evicted = !found && response_store_is_evicted(r->response_store, r->scope, id, clock_ms());
-    if (text.failed) {
-        request_no_memory(e);
-    } else if (found) {
-        e->code = json_parse(&doc, text.data, text.len, LIMIT_JSON_DEPTH + 1, e->detail);
+    return text;
+}
+
+const json *api_request_stored(api_request *r, const char *id, bool *is_evicted)
+{
+    *is_evicted = false;
+    if (r->error.code != ERR_OK || !r->response_store) {
+        return NULL;
     }
-    bytes_deinit(&text);
-    return doc ? api_request_keep(r, doc) : NULL;
+    bytes text = begin_list();
+    const bool found = response_store_get(r->response_store, r->scope, id, clock_ms(), &text);
+    *is_evicted = !found && response_store_is_evicted(r->response_store, r->scope, id, clock_ms());
+    return keep_list(r, &text, found);
+}
+
+/* Reads what --history keeps. */
+static const json *read_kept(api_request *r, const char *id)
+{
+    err_detail d = {0};
+    bytes text = begin_list();
+    const err_code err = r->talks->read(r->talks->ctx, r->scope, id, &text, &d);
+    if (err != ERR_OK && err != ERR_NOT_FOUND) {
+        r->error.code = err;
+        *r->error.detail = d;
+    }
+    return keep_list(r, &text, err == ERR_OK);
+}
+
+const json *api_request_talk(api_request *r, const char *id)
+{
+    bool is_evicted;
+    return r->error.code == ERR_OK && r->talks ? read_kept(r, id) : api_request_stored(r, id, &is_evicted);
+}
+
+const json *api_request_item_list(api_request *r, const char *id)
+{
+    bytes text = begin_list();
+    const bool found = r->error.code == ERR_OK && r->response_store &&
+                       response_store_find_item(r->response_store, r->scope, id, clock_ms(), &text);
+    const json *list = keep_list(r, &text, found);
+    return !list && r->error.code == ERR_OK && r->talks ? read_kept(r, id) : list;
 }
 
 /* ---- what every body says ---- */

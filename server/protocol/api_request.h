@@ -18,6 +18,13 @@
 #include "server/protocol/request_fields.h"
 #include "server/protocol/response_store.h"
 
+/* Where conversations are kept for good; a call may wait for a disk. */
+typedef struct kept_talks {
+    void *ctx;
+    /* Appends the conversation, or the item of one, of this id: ERR_NOT_FOUND, or what went wrong. */
+    err_code (*read)(void *ctx, uint64_t scope, const char *id, bytes *out, err_detail *d);
+} kept_talks;
+
 typedef struct api_request {
     first_error error; /* of the body; the readers below and of the dialects do nothing behind it */
     json_doc *doc; /* set before parsing: of the body, if that was read already; taken. NULL: it was not */
@@ -27,8 +34,9 @@ typedef struct api_request {
     uint64_t scope;
     const remote_media *remote;     /* set before parsing: what may be named by URL; NULL: nothing */
     response_store *response_store; /* set before parsing: previous responses; NULL: none */
-    const tool_form *form;          /* set before parsing: the model's tool-call syntax; NULL: none */
-    mcp *mcp; /* set before parsing: the servers whose tools may be asked for; NULL: none */
+    const kept_talks *talks; /* set before parsing: conversations; NULL: they are among the responses */
+    const tool_form *form;   /* set before parsing: the model's tool-call syntax; NULL: none */
+    mcp *mcp;                /* set before parsing: the servers whose tools may be asked for; NULL: none */
     const json
         *turns; /* set before parsing: what the answer has said, called and heard so far; NULL: nothing */
     bool (*may_go_on)(void *ctx); /* set before parsing: asked while a server is waited for; NULL: always */
@@ -60,6 +68,10 @@ MUST_CHECK err_code api_request_open(api_request *r, const json **root, const ch
 const json *api_request_keep(api_request *r, json_doc *doc);
 const json *api_request_keep_built(api_request *r, json_doc *doc);
 
+/* The conversation of this id (conv_...), its head first, or the item of this id, alone or among others, as a
+ * list that lives as long as the request; NULL if there is none, and after an error. */
+const json *api_request_talk(api_request *r, const char *id);
+const json *api_request_item_list(api_request *r, const char *id);
 /* What was kept of a conversation under the id of its last answer, as a list that lives as long as
  * the request; NULL if nothing is kept (any more: *is_evicted says that it had to go early), and after
  * an error. */

@@ -59,6 +59,14 @@ typedef enum tool_stage {
     TOOLS_PREPARING /* the next round is with the prep workers */
 } tool_stage;
 
+/* What an answer adds to its conversation (serve_extend_conversation). */
+typedef enum talk_stage {
+    TALK_IDLE,
+    TALK_WAITING, /* the history had no place for it */
+    TALK_WRITING, /* the history writes it */
+    TALK_ADDED    /* or there is nothing more to be done */
+} talk_stage;
+
 /* The rounds of an answer whose tools this server runs (serve_tools.c). While calls run its state is
  * ANSWER_RUNNING. */
 typedef struct tool_rounds {
@@ -151,6 +159,8 @@ typedef struct answer {
     size_t kept_bytes; /* that serve_kept.c counts for it; 0: none */
 
     /* Responses */
+    size_t n_kept_input; /* bytes of opt.items without the answer; 0: it is not in there yet */
+    talk_stage talk_stage;
     responses_reply reply;
     bool has_reply; /* reply is initialised */
 } answer;

@@ -50,7 +50,7 @@ typedef struct dialect {
     void (*error)(bytes *out, const api_error *e); /* the last event of a stream that fails */
     /* Appends the whole answer to the conversation that its request kept (reply_options.items), for a
      * request that goes on from it; "," in front. */
-    void (*append_kept)(const struct serve *s, const struct answer *a, bytes *items);
+    void (*append_kept)(const struct serve *s, struct answer *a, bytes *items);
     const char *ping; /* keeps a silent stream open; NULL: nothing does */
     bool has_lines;   /* a stream is lines of JSON, not events */
     bool keeps_whole; /* last needs all pieces, a->whole */

@@ -51,6 +51,7 @@ struct prep {
     size_t max_bytes;
     file_store *files;
     response_store *response_store;
+    const kept_talks *talks; /* NULL: in response_store */
     const remote_media *remote;
     struct ledger *memory;
     atomic_size_t n_bytes; /* of the bodies that wait or are being parsed */
@@ -299,6 +300,7 @@ static err_code open_body(prep_run *run, api_request *r, bool *is_other, err_det
     api_request_init(r);
     r->files = p->files;
     r->response_store = p->response_store;
+    r->talks = p->talks;
     r->remote = p->remote;
     r->form = order->form;
     r->template_kwargs = order->template_kwargs;
@@ -736,8 +738,9 @@ void prep_destroy(prep *p)
     free(p);
 }
 
-void prep_set_memory(prep *p, struct ledger *memory)
+void prep_set_stores(prep *p, struct ledger *memory, const kept_talks *talks)
 {
+    p->talks = talks;
     p->memory = memory;
 }
 

@@ -42,9 +42,9 @@ void prep_ticket_release(prep_ticket *t); /* NULL allowed */
 MUST_CHECK prep *prep_create(int n_turns, int n_threads, size_t n_queue, size_t max_bytes, file_store *files,
                              response_store *conversations, const remote_media *remote,
                              void (*post)(void *ctx, loop_message *m), void *ctx);
-/* Where bodies that wait and what is made of them are reserved (base/ledger.h); before the first
- * job. Without one there is no limit but max_bytes. */
-void prep_set_memory(prep *p, struct ledger *memory);
+/* Where bodies that wait and what is made of them are reserved (base/ledger.h; NULL: there is no limit but
+ * max_bytes), and where conversations are kept for good (NULL: they are in memory); before the first job. */
+void prep_set_stores(prep *p, struct ledger *memory, const kept_talks *talks);
 /* Cancels what runs, refuses what waits; false if a thread has not ended in time. NULL allowed. */
 bool prep_end(prep *p, int within_ms);
 /* The same, then joins the threads, however long they take. NULL allowed. */

@@ -281,19 +281,23 @@ static bool write_stream(const serve *s, answer *a, void (*write)(const serve *s
     return is_added(first, len);
 }
 
+void serve_compose_kept(serve *s, answer *a)
+{
+    if (a->n_kept_input == 0) {
+        a->n_kept_input = a->opt.items.len;
+        a->dialect->append_kept(s, a, &a->opt.items);
+    }
+}
+
 /* The conversation with this answer, for a request that goes on from it. */
 static void keep_conversation(serve *s, answer *a)
 {
     bytes *items = &a->opt.items;
     if (items->len > 0 && a->dialect->append_kept && a->finish != GEN_FINISH_ERROR) {
-        const size_t n_input = items->len;
-        a->dialect->append_kept(s, a, items);
-        if (!items->failed && a->opt.conversation[0]) {
-            serve_extend_conversation(s, a);
-        }
+        serve_compose_kept(s, a);
         if (!items->failed && (a->opt.store || !a->has_reply)) {
             (void)response_store_put(
-                s->response_store, a->scope, a->chat_id, items->data, items->len, n_input,
+                s->response_store, a->scope, a->chat_id, items->data, items->len, a->n_kept_input,
                 clock_ms()); /* what is not kept cannot be gone on from, and that is said */
         }
     }
@@ -405,6 +409,9 @@ void serve_end_answer(serve *s, answer *a)
     bytes_deinit(&a->body); /* no round needs it any more */
     ledger_give_all(&a->memory);
     answer_check_lost(a);
+    if (serve_extend_conversation(s, a)) {
+        return; /* nobody hears that it is finished before its conversation has it */
+    }
     count_answer(s, a);
     finish(s, a);
     if (a->idempotency_key[0] && !a->opt.stream) {
@@ -735,6 +742,14 @@ int serve_tick_answers(serve *s, double now)
             continue;
         }
         check_time(s, a, now);
+        if (a->talk_stage == TALK_WAITING) {
+            a->state = ANSWER_FINISHED;
+            serve_end_answer(s, a);
+            if (a->talk_stage != TALK_WAITING) {
+                i = (size_t)-1; /* the table may have moved: start again */
+            }
+            continue;
+        }
         if (a->tools.is_stopped && a->tools.stage == TOOLS_CALLING) {
             serve_end_rounds(s, a, ERR_CANCELLED, NULL);
             i = (size_t)-1; /* the table may have moved: start again */

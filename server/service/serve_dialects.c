@@ -225,7 +225,7 @@ static void last_messages(serve *s, answer *a, const api_error *e)
 }
 
 /* The thread with this message. */
-static void append_message(const serve *s, const answer *a, bytes *items)
+static void append_message(const serve *s, answer *a, bytes *items)
 {
     const messages_reply_meta meta = messages_meta(s, a);
     bytes_append_str(items, ",{\"role\":\"assistant\",\"content\":[");
@@ -354,9 +354,18 @@ static void progress_responses(const serve *s, answer *a)
     }
 }
 
-static void append_output(const serve *s, const answer *a, bytes *items)
+static response_status status_of(const answer *a)
+{
+    return a->finish == GEN_FINISH_LENGTH || a->finish == GEN_FINISH_FILTERED ? RESPONSE_INCOMPLETE
+           : a->finish == GEN_FINISH_CANCELLED                                ? RESPONSE_CANCELLED
+           : a->finish == GEN_FINISH_ERROR                                    ? RESPONSE_FAILED
+                                                                              : RESPONSE_COMPLETED;
+}
+
+static void append_output(const serve *s, answer *a, bytes *items)
 {
     (void)s;
+    responses_reply_close(&a->reply, status_of(a));
     responses_reply_append_output(items, &a->reply);
 }
 
@@ -364,10 +373,7 @@ static void last_responses(serve *s, answer *a, const api_error *e)
 {
     (void)s;
     const response_result result = {
-        .status = a->finish == GEN_FINISH_LENGTH || a->finish == GEN_FINISH_FILTERED ? RESPONSE_INCOMPLETE
-                  : a->finish == GEN_FINISH_CANCELLED                                ? RESPONSE_CANCELLED
-                  : e                                                                ? RESPONSE_FAILED
-                                                                                     : RESPONSE_COMPLETED,
+        .status = status_of(a),
         .error = a->finish == GEN_FINISH_CANCELLED ? NULL : e,
         .is_filtered = a->finish == GEN_FINISH_FILTERED,
         .usage = answer_usage(a),

@@ -89,6 +89,18 @@ static bool find_upload(serve *s, conn *c, history_job *job, const bytes *body)
     return err == ERR_OK;
 }
 
+void serve_submit_history(serve *s, conn *c, history_job *job)
+{
+    job->conn = c->id;
+    job->ticket = c->history_ticket = ++s->history_ticket;
+    if (history_submit(s->history, job) != ERR_OK) {
+        c->history_ticket = 0;
+        history_job_free(job);
+        serve_send_fault(s, c, 429, "queue_full", NULL,
+                         "too many requests for the history wait; try again in a moment");
+    }
+}
+
 void serve_on_history(serve *s, conn *c, bytes *body)
 {
     if (!s->history && c->route->id == ROUTE_HISTORY) {
@@ -109,7 +121,6 @@ void serve_on_history(serve *s, conn *c, bytes *body)
         serve_send_fault(s, c, 503, "out_of_memory", NULL, "no memory for this request");
         return;
     }
-    job->conn = c->id;
     job->scope = c->scope;
     snprintf(job->id, sizeof job->id, "%.79s", c->param);
     read_token(c, job);
@@ -117,15 +128,9 @@ void serve_on_history(serve *s, conn *c, bytes *body)
         history_job_free(job);
         return;
     }
-    job->ticket = c->history_ticket = ++s->history_ticket;
     job->body = *body;
     bytes_init(body, 0); /* the job owns the memory now */
-    if (history_submit(s->history, job) != ERR_OK) {
-        c->history_ticket = 0;
-        history_job_free(job);
-        serve_send_fault(s, c, 429, "queue_full", NULL,
-                         "too many requests for the history wait; try again in a moment");
-    }
+    serve_submit_history(s, c, job);
 }
 
 /* ---- replies ---- */
@@ -171,6 +176,10 @@ static void send_file(serve *s, conn *c, history_reply *r)
 
 void serve_on_history_reply(serve *s, history_reply *r)
 {
+    if (r->answer) {
+        serve_on_extended(s, r);
+        return;
+    }
     if (r->is_changed) {
         tell_sockets(s, r);
     }

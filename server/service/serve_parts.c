@@ -213,11 +213,12 @@ err_code serve_open_parts(serve *s, err_detail *d)
                                       opt->n_allowed_hosts, opt->allowed_origins, opt->n_allowed_origins)) {
         return err_set(d, ERR_NOMEM, "no memory for the server");
     }
-    prep_set_memory(s->prep, s->memory);
     err = open_history(s, d);
     if (err != ERR_OK) {
         return err;
     }
+    s->talks = (kept_talks){.ctx = s, .read = serve_read_talk};
+    prep_set_stores(s->prep, s->memory, s->history ? &s->talks : NULL);
     const net_options net_opt = {.hosts = opt->hosts,
                                  .n_hosts = opt->n_hosts,
                                  .port = opt->port,

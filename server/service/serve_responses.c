@@ -1,15 +1,15 @@
 /* Responses that are kept, and conversations (/v1/responses/{id}, /v1/conversations): reading,
- * deleting, their items. A conversation is kept among the responses (response_store): a head, which
- * says what it is, then its items. */
+ * deleting, their items. Conversations are kept by the history, and without one among the responses
+ * (response_store); what a request makes of one is the same (talks). */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "server/protocol/dialects/response_items.h"
+#include "server/protocol/dialects/talks.h"
 #include "server/service/serve_state.h"
 
-enum { LIST_LIMIT = 100, LIST_USUAL = 20, METADATA_BYTES = 16384, BODY_BYTES = 1 << 20 };
+enum { LIST_LIMIT = 100, LIST_USUAL = 20 };
 
 /* ---- responses ---- */
 
@@ -48,14 +48,6 @@ static void no_response(serve *s, conn *c)
     serve_send_error(s, c, &e);
 }
 
-static void send_deleted(serve *s, conn *c, const char *object)
-{
-    bytes body;
-    bytes_init(&body, 4096);
-    bytes_json(&body, "{\"id\":%s,\"object\":%s,\"deleted\":true}", c->param, object);
-    serve_send_body(s, c, &body);
-}
-
 /* What of it runs is cancelled; nobody can read it any more. */
 static void delete_response(serve *s, conn *c, answer *a)
 {
@@ -68,7 +60,9 @@ static void delete_response(serve *s, conn *c, answer *a)
         a->opt.store = false;
         serve_cancel_answer(s, a);
     }
-    send_deleted(s, c, "response");
+    bytes body = bytes_empty(4096);
+    bytes_json(&body, "{\"id\":%s,\"object\":\"response\",\"deleted\":true}", c->param);
+    serve_send_body(s, c, &body);
 }
 
 void serve_on_response(serve *s, conn *c)
@@ -96,317 +90,260 @@ void serve_on_response(serve *s, conn *c)
 
 /* ---- lists of items ---- */
 
-/* The items of a text without brackets; NULL without memory, and a reply is sent. */
-static json_doc *parse_items(serve *s, conn *c, bytes *text)
+/* What the query says of a list; false if it is wrong: then an error is sent. */
+static bool read_page(serve *s, conn *c, response_items_page *page, char after[REQUEST_RESPONSE_ID_MAX])
 {
-    json_doc *doc = NULL;
-    bytes list = bytes_empty(LIMIT_STORED_RESPONSE_BYTES + 2);
-    bytes_append_char(&list, '[');
-    bytes_append(&list, text->data, text->len);
-    bytes_append_char(&list, ']');
-    const err_code err =
-        list.failed ? ERR_NOMEM : json_parse(&doc, list.data, list.len, LIMIT_JSON_DEPTH + 2, NULL);
-    bytes_deinit(&list);
-    if (err != ERR_OK) {
-        api_error e;
-        api_error_from(&e, ERR_NOMEM, NULL);
-        serve_send_error(s, c, &e);
-    }
-    return doc;
-}
-
-static void send_list(serve *s, conn *c, const json *items)
-{
-    char order[8], after[REQUEST_RESPONSE_ID_MAX];
-    response_items_page page = {.after = after, .limit = LIST_USUAL};
+    char order[8];
+    *page = (response_items_page){.after = after, .limit = LIST_USUAL};
     if (!serve_query_string_value(s, c, "order", order, sizeof order) ||
-        !serve_query_string_value(s, c, "after", after, sizeof after)) {
-        return;
+        !serve_query_string_value(s, c, "after", after, REQUEST_RESPONSE_ID_MAX)) {
+        return false;
     }
-    page.newest_first = strcmp(order, "asc") != 0;
-    if (page.newest_first && order[0] && strcmp(order, "desc") != 0) {
+    page->newest_first = strcmp(order, "asc") != 0;
+    if (page->newest_first && order[0] && strcmp(order, "desc") != 0) {
         serve_send_fault(s, c, 400, "invalid_value", "order", "order must be asc or desc");
-        return;
+        return false;
     }
-    if (!serve_query_string_int(c, "limit", 1, LIST_LIMIT, &page.limit)) {
+    if (!serve_query_string_int(c, "limit", 1, LIST_LIMIT, &page->limit)) {
         serve_send_fault(s, c, 400, "invalid_value", "limit", "limit must be a number from 1 to 100");
-        return;
-    }
-    bytes body;
-    bytes_init(&body, SIZE_MAX / 2);
-    if (response_items_list(&body, items, &page)) {
-        serve_send_json(s, c, 200, &body, NULL);
-    } else {
-        serve_send_fault(s, c, 400, "invalid_value", "after", "after must be the id of one of these items");
-    }
-    bytes_deinit(&body);
-}
-
-void serve_on_input_items(serve *s, conn *c)
-{
-    bytes text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES);
-    if (!response_store_get_input(s->response_store, c->scope, c->param, clock_ms(), &text)) {
-        no_response(s, c);
-    } else {
-        json_doc *doc = parse_items(s, c, &text);
-        if (doc) {
-            send_list(s, c, json_root(doc));
-        }
-        json_free(doc);
-    }
-    bytes_deinit(&text);
-}
-
-/* ---- conversations ---- */
-
-/* A conversation that is being read or changed. */
-typedef struct talk {
-    char id[REQUEST_RESPONSE_ID_MAX];
-    json_doc *doc;
-    const json *head; /* {"created_at","metadata"}; its items follow */
-    json *items;
-    json_doc *list;
-} talk;
-
-static void close_talk(talk *t)
-{
-    json_free(t->list);
-    json_free(t->doc);
-}
-
-/* False if there is none; then a reply is sent. */
-static bool open_talk(serve *s, conn *c, talk *t)
-{
-    static const char PREFIX[] = "/v1/conversations/";
-    const char *id = c->path + sizeof PREFIX - 1;
-    *t = (talk){0};
-    snprintf(t->id, sizeof t->id, "%.*s", (int)strcspn(id, "/"), id);
-    bytes text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES);
-    if (strncmp(t->id, "conv_", 5) != 0 ||
-        !response_store_get(s->response_store, c->scope, t->id, clock_ms(), &text)) {
-        serve_send_fault(s, c, 404, "conversation_not_found", "conversation_id",
-                         "there is no such conversation, or it is no longer kept");
-    } else {
-        t->doc = parse_items(s, c, &text);
-    }
-    bytes_deinit(&text);
-    t->head = t->doc ? json_child(json_root(t->doc)) : NULL;
-    t->list = json_build(&t->items, JSON_ARRAY);
-    for (const json *v = t->head ? json_next(t->head) : NULL; v; v = json_next(v)) {
-        json_add_shared(t->list, t->items, NULL, v);
-    }
-    if (!t->head || !json_finish(t->list)) {
-        close_talk(t);
         return false;
     }
     return true;
 }
 
-static void write_head(bytes *out, int64_t created_at, const json *metadata)
+void serve_on_input_items(serve *s, conn *c)
 {
-    bytes_printf(out, "{\"created_at\":%lld,\"metadata\":", (long long)created_at);
-    json_is(metadata, JSON_OBJECT) ? json_write(out, metadata) : bytes_append_str(out, "{}");
-    bytes_append_char(out, '}');
-}
-
-static void write_kept(bytes *out, const json *items)
-{
-    for (const json *v = json_child(items); v; v = json_next(v)) {
-        bytes_append_char(out, ',');
-        json_write(out, v);
-    }
-}
-
-/* Keeps it as `text` says; sends an error and is false if it cannot. */
-static bool keep_talk(serve *s, conn *c, const char *id, const bytes *text)
-{
-    if (!text->failed &&
-        response_store_put(s->response_store, c->scope, id, text->data, text->len, 0, clock_ms())) {
-        return true;
-    }
-    serve_send_fault(s, c, 413, "conversation_too_large", NULL, "the conversation is too long to be kept");
-    return false;
-}
-
-static void send_talk(serve *s, conn *c, const char *id, int64_t created_at, const json *metadata)
-{
-    bytes body;
-    bytes_init(&body, 2 * METADATA_BYTES);
-    bytes_json(&body, "{\"id\":%s,\"object\":\"conversation\",\"created_at\":%lld,\"metadata\":", id,
-               (long long)created_at);
-    json_is(metadata, JSON_OBJECT) ? json_write(&body, metadata) : bytes_append_str(&body, "{}");
-    bytes_append_char(&body, '}');
-    serve_send_body(s, c, &body);
-}
-
-/* The object of the body; false if it is none, or a field is wrong: then an error is sent. */
-static bool read_body(serve *s, conn *c, const bytes *body, json_doc **doc)
-{
-    err_detail d = {0};
+    char after[REQUEST_RESPONSE_ID_MAX];
+    response_items_page page;
+    json_doc *doc = NULL;
     api_error e;
-    bytes text = bytes_empty(METADATA_BYTES);
-    err_code err = body->len > BODY_BYTES
-                       ? err_set_param(&d, ERR_LIMIT, NULL, "body_too_large", "a body may have 1 MiB here")
-                       : json_parse(doc, bytes_str(body), body->len, LIMIT_JSON_DEPTH, &d);
-    const json *root = *doc ? json_root(*doc) : NULL, *metadata = json_get(root, "metadata"),
-               *items = json_get(root, "items");
-    json_write(&text, metadata);
-    if (err == ERR_OK && !json_is(root, JSON_OBJECT)) {
-        err = err_set_param(&d, ERR_INVALID, NULL, "invalid_type", "the body must be a JSON object");
-    } else if (err == ERR_OK && json_typeof(metadata) != JSON_NULL &&
-               (!json_is(metadata, JSON_OBJECT) || text.failed)) {
-        err = err_set_param(&d, ERR_INVALID, "metadata", "invalid_value",
-                            "metadata must be an object of at most %d bytes", METADATA_BYTES);
-    } else if (err == ERR_OK && json_typeof(items) != JSON_NULL && !json_is(items, JSON_ARRAY)) {
-        err = err_set_param(&d, ERR_INVALID, "items", "invalid_type", "items must be a list");
-    }
-    for (const json *v = json_child(items); v && err == ERR_OK; v = json_next(v)) {
-        if (!json_is(v, JSON_OBJECT)) {
-            err = err_set_param(&d, ERR_INVALID, "items", "invalid_type", "every item must be an object");
-        }
-    }
-    bytes_deinit(&text);
-    if (err != ERR_OK) {
-        api_error_from(&e, err, &d);
-        serve_send_error(s, c, &e);
-    }
-    return err == ERR_OK;
-}
-
-static void append_items(bytes *text, const json *items)
-{
-    if (json_child(items)) {
-        bytes_append_char(text, ',');
-        response_items_keep(text, items);
-    }
-}
-
-static void create_talk(serve *s, conn *c, const json *root)
-{
-    char id[REQUEST_RESPONSE_ID_MAX];
-    const int64_t now = clock_unix_s();
-    bytes text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES);
-    hash_random_id(id, sizeof id, "conv_");
-    write_head(&text, now, json_get(root, "metadata"));
-    append_items(&text, json_get(root, "items"));
-    if (keep_talk(s, c, id, &text)) {
-        send_talk(s, c, id, now, json_get(root, "metadata"));
-    }
-    bytes_deinit(&text);
-}
-
-static int64_t created_at(const talk *t)
-{
-    return (int64_t)json_num(json_get(t->head, "created_at"), 0);
-}
-
-static void update_talk(serve *s, conn *c, const talk *t, const json *root)
-{
-    bytes text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES);
-    const json *metadata = json_get(root, "metadata");
-    write_head(&text, created_at(t), metadata);
-    write_kept(&text, t->items);
-    if (keep_talk(s, c, t->id, &text)) {
-        send_talk(s, c, t->id, created_at(t), metadata);
-    }
-    bytes_deinit(&text);
-}
-
-/* Adds the items and sends the list of those. */
-static void add_items(serve *s, conn *c, const talk *t, const json *root)
-{
-    bytes added = bytes_empty(LIMIT_STORED_RESPONSE_BYTES), text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES);
-    response_items_keep(&added, json_get(root, "items"));
-    json_doc *doc = parse_items(s, c, &added);
-    write_head(&text, created_at(t), json_get(t->head, "metadata"));
-    write_kept(&text, t->items);
-    write_kept(&text, doc ? json_root(doc) : NULL);
-    if (doc && keep_talk(s, c, t->id, &text)) {
-        const response_items_page all = {.limit = LIMIT_MESSAGES};
-        bytes body;
-        bytes_init(&body, SIZE_MAX / 2);
-        if (response_items_list(&body, json_root(doc), &all)) {
+    bytes text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES + 2), body = bytes_empty(SIZE_MAX / 2);
+    bytes_append_char(&text, '[');
+    if (!response_store_get_input(s->response_store, c->scope, c->param, clock_ms(), &text)) {
+        no_response(s, c);
+    } else if (read_page(s, c, &page, after)) {
+        bytes_append_char(&text, ']');
+        if (text.failed || json_parse(&doc, text.data, text.len, LIMIT_JSON_DEPTH + 2, NULL) != ERR_OK) {
+            api_error_from(&e, ERR_NOMEM, NULL);
+            serve_send_error(s, c, &e);
+        } else if (response_items_list(&body, json_root(doc), &page)) {
             serve_send_json(s, c, 200, &body, NULL);
+        } else {
+            serve_send_fault(s, c, 400, "invalid_value", "after",
+                             "after must be the id of one of these items");
         }
-        bytes_deinit(&body);
     }
     json_free(doc);
-    bytes_deinit(&added);
     bytes_deinit(&text);
-}
-
-/* GET and DELETE of one item. */
-static void on_item(serve *s, conn *c, const talk *t)
-{
-    const json *item = response_items_find(t->items, c->param);
-    bytes body;
-    bytes_init(&body, LIMIT_STORED_RESPONSE_BYTES);
-    if (!item) {
-        serve_send_fault(s, c, 404, "item_not_found", "item_id",
-                         "there is no such item in this conversation");
-    } else if (c->method != NET_DELETE) {
-        response_items_write(&body, item);
-        serve_send_json(s, c, 200, &body, NULL);
-    } else {
-        write_head(&body, created_at(t), json_get(t->head, "metadata"));
-        for (const json *v = json_child(t->items); v; v = json_next(v)) {
-            if (v != item && strcmp(json_str(json_get(v, "id"), ""), c->param) != 0) {
-                bytes_append_char(&body, ',');
-                json_write(&body, v);
-            }
-        }
-        if (keep_talk(s, c, t->id, &body)) {
-            send_talk(s, c, t->id, created_at(t), json_get(t->head, "metadata"));
-        }
-    }
     bytes_deinit(&body);
 }
 
-void serve_on_conversations(serve *s, conn *c, const bytes *body)
+/* ---- conversations ---- */
+
+/* Where --history keeps them: on the thread of the history. */
+static err_code get_kept(void *ctx, uint64_t scope, const char *id, bytes *out, err_detail *d)
 {
-    json_doc *doc = NULL;
-    talk t;
-    const bool writes = c->method == NET_POST;
-    if (writes && !read_body(s, c, body, &doc)) {
-        json_free(doc);
-        return;
-    }
-    if (c->route->id == ROUTE_CONVERSATIONS) {
-        create_talk(s, c, json_root(doc));
-    } else if (open_talk(s, c, &t)) {
-        if (c->route->id == ROUTE_CONV_ITEM) {
-            on_item(s, c, &t);
-        } else if (c->route->id == ROUTE_CONV_ITEMS) {
-            writes ? add_items(s, c, &t, json_root(doc)) : send_list(s, c, t.items);
-        } else if (c->method == NET_DELETE) {
-            (void)response_store_remove(s->response_store, c->scope, t.id, clock_ms()); /* it was there */
-            send_deleted(s, c, "conversation.deleted");
-        } else if (writes) {
-            update_talk(s, c, &t, json_root(doc));
-        } else {
-            send_talk(s, c, t.id, created_at(&t), json_get(t.head, "metadata"));
-        }
-        close_talk(&t);
-    }
-    json_free(doc);
+    return history_talk_get(ctx, scope, id, out, d);
 }
 
-void serve_extend_conversation(serve *s, const answer *a)
+static err_code put_kept(void *ctx, uint64_t scope, const char *id, const bytes *text, err_detail *d)
 {
+    return history_talk_put(ctx, scope, id, text, d);
+}
+
+static err_code add_kept(void *ctx, uint64_t scope, const char *id, const bytes *items, err_detail *d)
+{
+    return history_talk_add(ctx, scope, id, items, d);
+}
+
+static err_code remove_kept(void *ctx, uint64_t scope, const char *id, err_detail *d)
+{
+    return history_talk_remove(ctx, scope, id, d);
+}
+
+static err_code work_on_talk(history_store *st, void *order, bytes *reply, err_detail *d)
+{
+    const talk_keeper keeper = {
+        .ctx = st, .get = get_kept, .put = put_kept, .add = add_kept, .remove = remove_kept};
+    return talk_run(order, &keeper, reply, d);
+}
+
+static void drop_order(void *order)
+{
+    talk_order_deinit(order);
+    free(order);
+}
+
+/* A copy of the order with its body, for the thread of the history. The body stays on failure. */
+static history_job *make_job(talk_order *o)
+{
+    talk_order *copy = malloc(sizeof *copy);
+    history_job *job = copy ? history_job_create(HISTORY_WORK) : NULL;
+    if (!job) {
+        free(copy);
+        return NULL;
+    }
+    *copy = *o;
+    bytes_init(&o->body, 0);
+    job->work = work_on_talk;
+    job->ctx = copy;
+    job->drop = drop_order;
+    return job;
+}
+
+static talk_verb verb_of(const conn *c)
+{
+    const bool writes = c->method == NET_POST, deletes = c->method == NET_DELETE;
+    switch (c->route->id) {
+    case ROUTE_CONVERSATIONS:
+        return TALK_CREATE;
+    case ROUTE_CONVERSATION:
+        return writes ? TALK_UPDATE : deletes ? TALK_DELETE : TALK_GET;
+    case ROUTE_CONV_ITEMS:
+        return writes ? TALK_ADD : TALK_LIST;
+    default:
+        return deletes ? TALK_DELETE_ITEM : TALK_GET_ITEM;
+    }
+}
+
+/* The name behind the collection; one that is too long names nothing. */
+static void read_ids(const conn *c, talk_order *o)
+{
+    static const char PREFIX[] = "/v1/conversations/";
+    const char *id = strncmp(c->path, PREFIX, sizeof PREFIX - 1) == 0 ? c->path + sizeof PREFIX - 1 : "";
+    const size_t n = strcspn(id, "/");
+    snprintf(o->id, sizeof o->id, "%.*s", n < sizeof o->id ? (int)n : 0, id);
+    snprintf(o->item, sizeof o->item, "%.*s", TALK_ITEM_ID_MAX - 1, c->param);
+}
+
+/* Without a history: at once, in memory. */
+static void run_now(serve *s, conn *c, const talk_order *o)
+{
+    const talk_keeper keeper = talk_keeper_in_memory(s->response_store);
+    err_detail d = {0};
+    bytes reply = bytes_empty(SIZE_MAX / 2);
+    const err_code err = talk_run(o, &keeper, &reply, &d);
+    if (err == ERR_OK) {
+        serve_send_json(s, c, 200, &reply, NULL);
+    } else {
+        api_error e;
+        api_error_from(&e, err, &d);
+        serve_send_error(s, c, &e);
+    }
+    bytes_deinit(&reply);
+}
+
+void serve_on_conversations(serve *s, conn *c, bytes *body)
+{
+    talk_order o = {.verb = verb_of(c), .scope = c->scope};
+    read_ids(c, &o);
+    if (!read_page(s, c, &o.page, o.after)) {
+        return;
+    }
+    o.body = *body;
+    bytes_init(body, 0); /* the order owns the memory now */
+    if (!s->history) {
+        run_now(s, c, &o);
+        talk_order_deinit(&o);
+        return;
+    }
+    history_job *job = make_job(&o);
+    if (job) {
+        serve_submit_history(s, c, job);
+    } else {
+        serve_send_fault(s, c, 503, "out_of_memory", NULL, "no memory for this request");
+    }
+    talk_order_deinit(&o);
+}
+
+/* ---- for requests ---- */
+
+typedef struct reading {
+    uint64_t scope;
+    const char *id;
+} reading;
+
+static err_code read_kept(history_store *st, void *ctx, bytes *out, err_detail *d)
+{
+    const reading *r = ctx;
+    const bool is_talk = strncmp(r->id, "conv_", 5) == 0;
+    return (is_talk ? history_talk_get : history_talk_item)(st, r->scope, r->id, out, d);
+}
+
+err_code serve_read_talk(void *ctx, uint64_t scope, const char *id, bytes *out, err_detail *d)
+{
+    const serve *s = ctx;
+    reading r = {.scope = scope, .id = id};
+    return history_call(s->history, read_kept, &r, out, d);
+}
+
+/* ---- what an answer adds ---- */
+
+/* Its conversation could not take it. One that was deleted meanwhile is no fault of the answer. */
+static void fail_kept(answer *a, err_code err, const err_detail *d)
+{
+    if (err != ERR_OK && err != ERR_NOT_FOUND) {
+        a->finish = GEN_FINISH_ERROR;
+        a->error = err;
+        snprintf(a->error_name, sizeof a->error_name, "%s", d->name);
+        snprintf(a->error_text, sizeof a->error_text, "%.*s", (int)sizeof a->error_text - 1, d->text);
+    }
+}
+
+/* Begins it; a->talk_stage says how far that has come. */
+static err_code extend(serve *s, answer *a, talk_order *o, err_detail *d)
+{
+    const talk_keeper keeper = talk_keeper_in_memory(s->response_store);
     const bytes *items = &a->opt.items;
     const char *own = bytes_str(items) + a->opt.n_before;
-    own += *own == ',';
-    bytes text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES);
-    if (!response_store_get(s->response_store, a->scope, a->opt.conversation, clock_ms(), &text)) {
-        bytes_deinit(&text);
-        return; /* it was deleted meanwhile */
+    bytes_append_str(&o->body, own + (*own == ','));
+    a->talk_stage = TALK_ADDED;
+    if (items->failed || o->body.failed) {
+        return ERR_NOMEM;
     }
-    bytes_append_char(&text, ',');
-    bytes_append_str(&text, own);
-    if (text.failed || !response_store_put(s->response_store, a->scope, a->opt.conversation, text.data,
-                                           text.len, 0, clock_ms())) {
-        log_warn("srv", "req=%s the conversation %s is too long to be added to", a->request_id,
-                 a->opt.conversation);
+    if (!s->history) {
+        return talk_run(o, &keeper, NULL, d);
     }
-    bytes_deinit(&text);
+    history_job *job = make_job(o);
+    if (!job) {
+        return ERR_NOMEM;
+    }
+    job->answer = a->id;
+    a->talk_stage = TALK_WRITING;
+    if (history_submit(s->history, job) != ERR_OK) { /* there is no place now: the tick tries it again */
+        a->talk_stage = TALK_WAITING;
+        history_job_free(job);
+    }
+    return ERR_OK;
+}
+
+bool serve_extend_conversation(serve *s, answer *a)
+{
+    err_detail d = {0};
+    if (!a->opt.conversation[0] || a->opt.items.len == 0 || a->talk_stage == TALK_ADDED ||
+        a->finish == GEN_FINISH_ERROR) {
+        return false;
+    }
+    serve_compose_kept(s, a);
+    talk_order o = {.verb = TALK_EXTEND, .scope = a->scope, .body = bytes_empty(LIMIT_STORED_RESPONSE_BYTES)};
+    snprintf(o.id, sizeof o.id, "%s", a->opt.conversation);
+    const err_code err = extend(s, a, &o, &d);
+    fail_kept(a, err, &d);
+    talk_order_deinit(&o);
+    const bool goes_on = a->talk_stage != TALK_ADDED;
+    a->state = goes_on ? ANSWER_RUNNING : a->state;
+    return goes_on;
+}
+
+void serve_on_extended(serve *s, const history_reply *r)
+{
+    answer *a = id_table_get(&s->answers, r->answer);
+    if (!a || a->talk_stage != TALK_WRITING || a->state != ANSWER_RUNNING) {
+        return; /* it has ended otherwise */
+    }
+    a->talk_stage = TALK_ADDED;
+    a->state = ANSWER_FINISHED;
+    a->finished_ms = clock_ms();
+    fail_kept(a, r->code, &r->detail);
+    serve_end_answer(s, a);
 }

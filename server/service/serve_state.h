@@ -205,6 +205,7 @@ typedef struct serve {
     bool fetch_started;
     response_store *response_store;
     history *history;        /* NULL: chats are not kept */
+    kept_talks talks;        /* of it, for requests */
     uint64_t history_ticket; /* given out last */
     int64_t files_checked_s;
     id_table conns;
@@ -467,6 +468,8 @@ void serve_try_lanes(serve *s, uint64_t conn_id);
 void serve_emit_item(serve *s, answer *a, const bytes *item, bool is_over);
 /* The last event was taken, or there will be none. */
 void serve_end_answer(serve *s, answer *a);
+/* Puts the answer behind what its request keeps (a->opt.items), once. */
+void serve_compose_kept(serve *s, answer *a);
 
 /* serve_choices.c */
 /* Makes the answers behind the first, for the requests behind its own, which get their ids. False if
@@ -561,12 +564,20 @@ void serve_watchdog_prep(serve *s);
 /* serve_responses.c */
 void serve_on_response(serve *s, conn *c);
 void serve_on_input_items(serve *s, conn *c);
-void serve_on_conversations(serve *s, conn *c, const bytes *body);
-/* Adds what was sent and answered (a->opt.items, behind n_before) to the conversation it belongs to. */
-void serve_extend_conversation(serve *s, const answer *a);
+void serve_on_conversations(serve *s, conn *c, bytes *body);
+/* Adds what was sent and answered (a->opt.items, behind n_before) to the conversation that it belongs to. True: that is
+ * being done, and serve_end_answer is called again then; the answer runs until it is written. Where it cannot be, the
+ * answer has failed. */
+bool serve_extend_conversation(serve *s, answer *a);
+/* kept_talks.read, of a serve with a history. */
+err_code serve_read_talk(void *s, uint64_t scope, const char *id, bytes *out, err_detail *d);
+/* The history has written it, or could not. */
+void serve_on_extended(serve *s, const history_reply *r);
 
 /* serve_history.c */
 void serve_on_history(serve *s, conn *c, bytes *body);
+/* Hands the job to the history: its reply goes to the client, who hears of a full queue. */
+void serve_submit_history(serve *s, conn *c, history_job *job);
 void serve_on_history_reply(serve *s, history_reply *r);
 
 /* serve_status.c */

@@ -133,16 +133,9 @@ static void write_item(bytes *out, const responses_reply *r, const reply_item *i
     bytes_append_char(out, '}');
 }
 
-static const char *item_status(const responses_reply *r, const reply_item *item)
+static const char *item_status(const reply_item *item)
 {
-    if (item->open) {
-        return "in_progress";
-    }
-    /* Only the last item is cut short. */
-    bool is_last = item == &r->items[r->n_items - 1];
-    bool is_short = item->was_cut ||
-                    (item->kind != REPLY_CALL && is_last && r->log.closed && r->status != RESPONSE_COMPLETED);
-    return is_short ? "incomplete" : "completed";
+    return item->open ? "in_progress" : item->was_cut ? "incomplete" : "completed";
 }
 
 /* NAN is written as null. */
@@ -180,7 +173,7 @@ void responses_reply_write(bytes *out, const responses_reply *r)
         r->id, (long long)r->created_at, status_name(r->status), r->model);
     for (int i = 0; i < r->n_items; i++) {
         bytes_append_str(out, i ? "," : "");
-        write_item(out, r, &r->items[i], true, item_status(r, &r->items[i]));
+        write_item(out, r, &r->items[i], true, item_status(&r->items[i]));
     }
     bytes_append_char(out, ']');
     write_end(out, r);
@@ -194,7 +187,7 @@ void responses_reply_append_output(bytes *out, const responses_reply *r)
         const reply_item *item = &r->items[i];
         if (item->kind != REPLY_CALL || !item->was_cut) {
             bytes_append_char(out, ',');
-            write_item(out, r, item, true, item_status(r, item));
+            write_item(out, r, item, true, item_status(item));
         }
     }
 }
@@ -533,22 +526,34 @@ static void set_error(responses_reply *r, const api_error *e)
     bytes_append_char(&r->error_json, '}');
 }
 
+void responses_reply_close(responses_reply *r, response_status status)
+{
+    const bool is_completed = status == RESPONSE_COMPLETED;
+    reply_item *last = r->n_items ? &r->items[r->n_items - 1] : NULL;
+    if (r->log.closed) {
+        return;
+    }
+    responses_reply_created(r);
+    if (is_completed || status == RESPONSE_INCOMPLETE) {
+        responses_reply_in_progress(r);
+        bool is_thought = last && last->kind == REPLY_REASONING;
+        if (!last || (is_thought && is_completed)) {
+            close_item(r, "completed");
+            last = open_item(r, REPLY_CONTENT, NULL); /* an empty answer is still an answer */
+        }
+    }
+    if (last && last->kind != REPLY_CALL) { /* only the last item is cut short */
+        last->was_cut = !is_completed;
+    }
+    close_item(r, is_completed ? "completed" : "incomplete");
+}
+
 void responses_reply_finish(responses_reply *r, const response_result *result)
 {
     if (r->log.closed) {
         return;
     }
-    responses_reply_created(r);
-    if (result->status == RESPONSE_COMPLETED || result->status == RESPONSE_INCOMPLETE) {
-        responses_reply_in_progress(r);
-        const reply_item *last = r->n_items ? &r->items[r->n_items - 1] : NULL;
-        bool is_thought = last && last->kind == REPLY_REASONING;
-        if (!last || (is_thought && result->status == RESPONSE_COMPLETED)) {
-            close_item(r, "completed");
-            open_item(r, REPLY_CONTENT, NULL); /* an empty answer is still an answer */
-        }
-    }
-    close_item(r, result->status == RESPONSE_COMPLETED ? "completed" : "incomplete");
+    responses_reply_close(r, result->status);
     r->status = result->status;
     r->result = *result;
     r->result.error = NULL;

@@ -79,7 +79,9 @@ void responses_reply_in_progress(responses_reply *r);
 /* What is new since the last call. Each run of text of one kind and each call is an item. logprobs,
  * the entries of new content tokens, go out with the first content and are cleared then. */
 void responses_reply_delta(responses_reply *r, const reply_pieces *pieces, bytes *logprobs);
-/* Closes the open items and writes the terminal event. */
+/* Nothing more comes: closes what is open, as an answer ends that is finished with this status. */
+void responses_reply_close(responses_reply *r, response_status status);
+/* The same, then the terminal event. */
 void responses_reply_finish(responses_reply *r, const response_result *result);
 
 /* The response object as it stands. */

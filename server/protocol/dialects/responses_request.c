@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
 #include "server/protocol/conversation_items.h"
 #include "server/protocol/dialects/response_items.h"
@@ -83,7 +82,6 @@ static const json *open_conversation(api_request *r, const json *root)
     first_error *e = &r->error;
     const json *v = json_get(root, "conversation");
     const char *id = json_str(v, json_str(json_get(v, "id"), ""));
-    bool is_evicted;
     if (json_typeof(v) == JSON_NULL || e->code != ERR_OK) {
         return NULL;
     }
@@ -92,7 +90,7 @@ static const json *open_conversation(api_request *r, const json *root)
                      "conversation must be the id of one (conv_...), or an object with its id");
     }
     const bool fits = strlen(id) < sizeof r->reply.conversation;
-    const json *items = fits ? api_request_stored(r, id, &is_evicted) : NULL;
+    const json *items = fits ? api_request_talk(r, id) : NULL;
     if (!items) {
         request_fail(e, ERR_NOT_FOUND, "conversation", "conversation_not_found",
                      "there is no such conversation, or it is no longer kept");
@@ -116,17 +114,8 @@ static const json *open_conversation(api_request *r, const json *root)
 static void add_referenced(api_request *r, json_doc *doc, json *list, const char *id, size_t place)
 {
     char path[PATH_BYTES];
-    json_doc *found = NULL;
-    bytes text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES + 2);
-    bytes_append_char(&text, '[');
-    const bool is_there =
-        r->response_store && response_store_find_item(r->response_store, r->scope, id, clock_ms(), &text);
-    bytes_append_char(&text, ']');
-    if (is_there && r->error.code == ERR_OK) {
-        r->error.code = json_parse(&found, bytes_str(&text), text.len, LIMIT_JSON_DEPTH + 1, r->error.detail);
-    }
-    bytes_deinit(&text);
-    const json *item = found ? response_items_find(api_request_keep(r, found), id) : NULL;
+    const json *found = api_request_item_list(r, id);
+    const json *item = found ? response_items_find(found, id) : NULL;
     if (!item) {
         request_path(path, "input[%zu].id", place);
         request_fail(&r->error, ERR_NOT_FOUND, path, "item_not_found",
