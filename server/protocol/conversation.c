@@ -155,6 +155,19 @@ void conversation_result(conversation *c, chat_message *m, const char *id, const
     match_result(c, id, c->r->in->n_messages - 1, path);
 }
 
+void conversation_forget(conversation *c)
+{
+    chat_input *in = c->r->in;
+    size_t n = 0;
+    for (size_t i = 0; i < in->n_messages; i++) {
+        if (in->messages[i].role == CHAT_SYSTEM) {
+            in->messages[n++] = in->messages[i];
+        }
+    }
+    in->n_messages = n;
+    c->n_calls = c->first_open = 0;
+}
+
 /* What can be continued: an assistant's words. */
 static bool can_continue(const chat_message *m)
 {

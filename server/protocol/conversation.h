@@ -49,6 +49,9 @@ void conversation_call(conversation *c, chat_message *m, const char *id, const c
 /* Makes m, the message last added, the result of the call `id` (may be NULL). */
 void conversation_result(conversation *c, chat_message *m, const char *id, const char *path);
 
+/* Forgets all messages so far but for those of the system, with the calls in them. */
+void conversation_forget(conversation *c);
+
 /* Puts results behind their calls. With continue_final_message in root
  * (may be NULL), or r->in->continues, the last must be an assistant message without calls. */
 void conversation_close(conversation *c, const json *root);

@@ -8,14 +8,14 @@
 enum { PATH_BYTES = ERR_PARAM_MAX };
 
 /* What was told as encrypted_content: nothing is secret about it. */
-static void append_encrypted(api_request *r, bytes *out, const json *item)
+static bool append_encrypted(api_request *r, bytes *out, const json *item)
 {
     const char *code = json_str(json_get(item, "encrypted_content"), "");
     size_t n = 0, len = strlen(code);
     uint8_t *plain = request_calloc(&r->error, r->in->arena, len / 4 * 3 + 1, 1);
-    if (plain && base64_decode(plain, &n, code, len) && utf8_valid((const char *)plain, n)) {
-        bytes_append(out, plain, n);
-    }
+    const bool ok = plain && base64_decode(plain, &n, code, len) && utf8_valid((const char *)plain, n);
+    bytes_append(out, plain, ok ? n : 0);
+    return ok;
 }
 
 /* Text of reasoning items: the reasoning_text parts, else the summary, else encrypted_content. */
@@ -27,7 +27,7 @@ static const char *reasoning_text(api_request *r, const json *item)
         bytes_append_str(&text, json_str(json_get(v, "text"), ""));
     }
     if (text.len == 0) {
-        append_encrypted(r, &text, item);
+        (void)append_encrypted(r, &text, item); /* of another server: nothing */
     }
     if (text.failed) {
         request_no_memory(&r->error);
@@ -198,6 +198,28 @@ static void read_decision(conversation *c, const json *item, const json *list, b
     }
 }
 
+/* compaction: a summary that stands for all before it, but for what the system says. */
+static void read_compaction(conversation *c, const json *item, const char *path)
+{
+    static const char BEGIN[] = "This is a summary of the conversation so far:\n\n";
+    char inner[PATH_BYTES];
+    json *list;
+    bytes text = bytes_empty(LIMIT_BODY_BYTES);
+    json_doc *doc = json_build(&list, JSON_ARRAY);
+    json *part = json_add_object(doc, list, NULL);
+    bytes_append_str(&text, BEGIN);
+    request_path(inner, "%s.encrypted_content", path);
+    if (!append_encrypted(c->r, &text, item) || text.len < sizeof BEGIN) {
+        request_fail(&c->r->error, ERR_INVALID, inner, "invalid_value",
+                     "%s must be that of a compaction by this server (POST /v1/responses/compact)", inner);
+    }
+    json_add_string(doc, part, "type", "input_text");
+    json_add_string(doc, part, "text", bytes_str(&text));
+    bytes_deinit(&text);
+    conversation_forget(c);
+    content_read(&c->content, conversation_add(c, CHAT_USER), api_request_keep_built(c->r, doc), inner);
+}
+
 static void read_item(conversation *c, const json *item, const json *list, bool is_new, const char *path)
 {
     char inner[PATH_BYTES];
@@ -214,6 +236,8 @@ static void read_item(conversation *c, const json *item, const json *list, bool 
         c->content.is_found = list == c->r->turns; /* of a tool that has run here */
         read_result(c, item, path);
         c->content.is_found = false;
+    } else if (strcmp(type, "compaction") == 0) {
+        read_compaction(c, item, path);
     } else if (strcmp(type, "mcp_call") == 0) {
         read_run(c, item, path);
     } else if (strcmp(type, "mcp_approval_response") == 0) {

@@ -286,7 +286,7 @@ static const other_field OTHER_FIELDS[] = {
      NULL},
     {"max_tool_calls", 1 << OTHER_RESPONSES, JSON_NUMBER, NULL, NULL},
     {"context_management", 1 << OTHER_RESPONSES, JSON_ARRAY, NULL,
-     "send truncation: \"auto\", or a shorter conversation"},
+     "send truncation: \"auto\", or go on from what POST /v1/responses/compact returns"},
     {"prompt", 1 << OTHER_RESPONSES, JSON_OBJECT, NULL, "this server keeps no prompts"},
 };
 

@@ -61,6 +61,7 @@ extern const dialect dialect_completion;      /* POST /v1/completions */
 extern const dialect dialect_messages;        /* POST /v1/messages */
 extern const dialect dialect_responses;       /* POST /v1/responses */
 extern const dialect dialect_event;           /* the same as a WebSocket message, response.create */
+extern const dialect dialect_compact;         /* POST /v1/responses/compact */
 extern const dialect dialect_ollama_chat;     /* POST /api/chat */
 extern const dialect dialect_ollama_generate; /* POST /api/generate */
 extern const dialect dialect_embedding;       /* POST /v1/embeddings */

@@ -28,6 +28,7 @@ static const route ROUTES[] = {
     {ROUTE_RERANK, NET_POST, "/rerank", "rerank", false, true, false},
     {ROUTE_COUNT_RESPONSES, NET_POST, "/v1/responses/input_tokens", "input_tokens", false, true, false},
     {ROUTE_RESPONSES, NET_POST, "/v1/responses", "responses", false, true, false},
+    {ROUTE_COMPACT, NET_POST, "/v1/responses/compact", "responses_compact", false, true, false},
     {ROUTE_RESPONSE, NET_GET, "/v1/responses/*", "responses_get", false, false, false},
     {ROUTE_RESPONSE, NET_DELETE, "/v1/responses/*", "responses_delete", false, false, false},
     {ROUTE_RESPONSE_ITEMS, NET_GET, "/v1/responses/*/input_items", "responses_items", false, false, false},

@@ -30,6 +30,7 @@ typedef enum route_id {
     ROUTE_OLLAMA_EMBED,
     ROUTE_COUNT_MESSAGES, /* POST /v1/messages/count_tokens */
     ROUTE_RESPONSES,
+    ROUTE_COMPACT, /* POST /v1/responses/compact */
     ROUTE_RESPONSES_SOCKET,
     ROUTE_RESPONSE,        /* GET, DELETE /v1/responses/{id} */
     ROUTE_RESPONSE_ITEMS,  /* GET /v1/responses/{id}/input_items */

@@ -6,6 +6,7 @@
 #include "server/protocol/dialects/messages_request.h"
 #include "server/protocol/dialects/ollama_reply.h"
 #include "server/protocol/dialects/ollama_request.h"
+#include "server/protocol/dialects/response_items.h"
 #include "server/protocol/dialects/responses_request.h"
 #include "server/protocol/dialects/vectors.h"
 #include "server/service/serve_state.h"
@@ -43,6 +44,13 @@ static err_code parse_event(api_request *r, completion_prompt *prompt, const cha
 {
     (void)prompt;
     return responses_request_parse(r, text, len, true, info, d);
+}
+
+static err_code parse_compact(api_request *r, completion_prompt *prompt, const char *text, size_t len,
+                              const engine_info *info, err_detail *d)
+{
+    (void)prompt;
+    return responses_compact_parse(r, text, len, info, d);
 }
 
 static err_code prepare_chat(gen_request **out, const api_request *r, const completion_prompt *prompt,
@@ -388,6 +396,30 @@ static void whole_responses(const serve *s, const answer *a, bytes *out)
     responses_reply_write(out, &a->reply);
 }
 
+/* The users' messages, then the item that stands for all of them. */
+static void whole_compaction(const serve *s, const answer *a, bytes *out)
+{
+    const reply_usage usage = answer_usage(a);
+    bytes summary = bytes_empty(SIZE_MAX / 2);
+    (void)s;
+    for (size_t i = 0; i < a->whole.n; i++) {
+        const reply_piece *p = &a->whole.items[i];
+        if (p->kind == REPLY_CONTENT) {
+            bytes_append(&summary, p->text.data, p->text.len);
+        }
+    }
+    bytes_json(out, "{\"id\":%s,\"object\":\"response.compaction\",\"created_at\":%lld,\"output\":[",
+               a->chat_id, (long long)a->created_at);
+    bytes_append_str(out, a->opt.fields ? a->opt.fields : "");
+    response_items_compaction(out, bytes_str(&summary), summary.len);
+    bytes_append_str(out, "],\"incomplete_details\":");
+    bytes_append_str(out, a->finish == GEN_FINISH_LENGTH ? "{\"reason\":\"max_output_tokens\"}" : "null");
+    reply_json_responses_usage(out, &usage);
+    bytes_append_char(out, '}');
+    out->failed = out->failed || summary.failed;
+    bytes_deinit(&summary);
+}
+
 static void error_responses(bytes *out, const api_error *e)
 {
     bytes_append_str(out, "event: error\ndata: {\"type\":\"error\",\"error\":");
@@ -477,6 +509,11 @@ const dialect dialect_rerank = {.name = "rerank",
 
 const dialect dialect_responses = RESPONSES(parse_responses);
 const dialect dialect_event = RESPONSES(parse_event);
+const dialect dialect_compact = {.name = "compaction",
+                                 .id_prefix = "resp_",
+                                 .parse = parse_compact,
+                                 .prepare = prepare_chat,
+                                 .whole = whole_compaction};
 
 #define QUERY(which) .name = "query", .id_prefix = "chatcmpl-", .is_query = true, .query = (which)
 

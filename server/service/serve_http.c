@@ -72,6 +72,7 @@ static const dialect *const DIALECTS[] = {
     [ROUTE_OLLAMA_GENERATE] = &dialect_ollama_generate,
     [ROUTE_COUNT_MESSAGES] = &dialect_queries[QUERY_COUNT_MESSAGES],
     [ROUTE_RESPONSES] = &dialect_responses,
+    [ROUTE_COMPACT] = &dialect_compact,
     [ROUTE_TOKENIZE] = &dialect_queries[QUERY_TOKENIZE],
     [ROUTE_DETOKENIZE] = &dialect_queries[QUERY_DETOKENIZE],
     [ROUTE_APPLY_TEMPLATE] = &dialect_queries[QUERY_TEMPLATE],

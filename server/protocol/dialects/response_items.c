@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/limits.h"
+#include "server/media/data_uri.h"
 
 static const char *type_of(const json *item)
 {
@@ -11,8 +13,10 @@ static const char *type_of(const json *item)
 
 static const char *prefix_of(const char *type)
 {
-    static const char *const ROWS[][2] = {
-        {"function_call", "fc_"}, {"function_call_output", "fco_"}, {"reasoning", "rs_"}};
+    static const char *const ROWS[][2] = {{"function_call", "fc_"},
+                                          {"function_call_output", "fco_"},
+                                          {"reasoning", "rs_"},
+                                          {"compaction", "cmp_"}};
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
         if (strcmp(type, ROWS[i][0]) == 0) {
             return ROWS[i][1];
@@ -112,4 +116,32 @@ bool response_items_list(bytes *out, const json *items, const response_items_pag
     bytes_json(out, "],\"first_id\":%s,\"last_id\":%s,\"has_more\":%hhd}",
                json_str(json_get(first, "id"), NULL), json_str(json_get(last, "id"), NULL), (bool)(end < n));
     return true;
+}
+
+void response_items_users(bytes *out, const json *items)
+{
+    json_doc *doc = NULL;
+    bytes kept = bytes_empty(LIMIT_STORED_RESPONSE_BYTES + 2);
+    bytes_append_char(&kept, '[');
+    response_items_keep(&kept, items);
+    bytes_append_char(&kept, ']');
+    out->failed = out->failed || kept.failed ||
+                  json_parse(&doc, bytes_str(&kept), kept.len, LIMIT_JSON_DEPTH + 1, NULL) != ERR_OK;
+    for (const json *v = doc ? json_child(json_root(doc)) : NULL; v; v = json_next(v)) {
+        if (strcmp(type_of(v), "message") == 0 && strcmp(json_str(json_get(v, "role"), ""), "user") == 0) {
+            response_items_write(out, v);
+            bytes_append_char(out, ',');
+        }
+    }
+    json_free(doc);
+    bytes_deinit(&kept);
+}
+
+void response_items_compaction(bytes *out, const char *summary, size_t len)
+{
+    char id[48];
+    hash_random_id(id, sizeof id, "cmp_");
+    bytes_json(out, "{\"id\":%s,\"type\":\"compaction\",\"encrypted_content\":\"", id);
+    base64_encode(out, (const uint8_t *)summary, len);
+    bytes_append_str(out, "\"}");
 }

@@ -24,6 +24,13 @@ const json *response_items_find(const json *items, const char *id);
 /* Appends an item as it is listed: the content of a message is a list of parts. */
 void response_items_write(bytes *out, const json *item);
 
+/* Appends the users' messages among the items (a list or a string), as they are listed, each with a comma
+ * behind it. */
+void response_items_users(bytes *out, const json *items);
+
+/* Appends an item that stands for the conversation of this summary. Nothing about it is secret. */
+void response_items_compaction(bytes *out, const char *summary, size_t len);
+
 typedef struct response_items_page {
     const char *after; /* the id of the item behind which it begins; "" or NULL: at the first */
     int64_t limit;

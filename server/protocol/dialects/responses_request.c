@@ -14,6 +14,8 @@
 
 enum { PATH_BYTES = ERR_PARAM_MAX, METADATA_BYTES = 16384, TEXT_OPTIONS_BYTES = 4 << 20 };
 
+enum { SUMMARY_SHARE = 4 }; /* a summary may take a quarter of the context */
+
 /* ---- identity ---- */
 
 static bool is_lane_name(const char *text)
@@ -156,7 +158,7 @@ static const json *resolve(api_request *r, const json *input)
 }
 
 /* Writes the conversation so far, for the response that may continue it. One that is too long is
- * not kept: then items are empty. */
+ * not kept: then items are empty. One with a name has to be. */
 static void keep_items(api_request *r, const json *previous, const json *input)
 {
     bytes *out = &r->reply.items;
@@ -166,17 +168,47 @@ static void keep_items(api_request *r, const json *previous, const json *input)
     response_items_keep(out, input);
     if (out->failed) {
         bytes_deinit(out);
+        if (r->reply.conversation[0]) {
+            request_fail(&r->error, ERR_LIMIT, "conversation", "conversation_too_large",
+                         "the conversation may have %zu MiB with this input; begin another",
+                         LIMIT_STORED_RESPONSE_BYTES >> 20);
+        }
     }
 }
 
-static void read_input(api_request *r, const json *root, const engine_info *info)
+/* The last word of a conversation that is to be summed up; and what the reply shows of it. */
+static void ask_for_summary(api_request *r, conversation *c, const json *previous, const json *input)
+{
+    static const char QUESTION[] =
+        "Sum up this conversation, so that it can go on from your summary alone: its text will be gone. "
+        "Say what the user wants and has said about it, in the user's words where they matter; what was "
+        "found out and decided; names, numbers, paths and results that are still needed; what is done and "
+        "what is open. Write in the language of the conversation. Answer with the summary and nothing else.";
+    bytes users = bytes_empty(LIMIT_STORED_RESPONSE_BYTES);
+    json *text;
+    json_doc *doc = json_build(&text, JSON_ARRAY);
+    json *part = json_add_object(doc, text, NULL);
+    json_add_string(doc, part, "type", "input_text");
+    json_add_string(doc, part, "text", QUESTION);
+    content_read(&c->content, conversation_add(c, CHAT_USER), api_request_keep_built(r, doc), "input");
+    response_items_users(&users, previous);
+    response_items_users(&users, input);
+    if (users.failed) {
+        bytes_deinit(&users);
+        request_no_memory(&r->error);
+    }
+    r->reply.fields = users.data; /* handed over */
+}
+
+static void read_input(api_request *r, const json *root, const engine_info *info, bool compacts)
 {
     first_error *e = &r->error;
     const json *input = resolve(r, json_get(root, "input"));
     const char *instructions = "";
-    const bool is_string = json_is(input, JSON_STRING);
+    const bool is_string = json_is(input, JSON_STRING),
+               goes_on = json_is(json_get(root, "previous_response_id"), JSON_STRING);
     size_t n = is_string ? 1 : json_is(input, JSON_ARRAY) ? json_len(input) : 0;
-    if (n == 0 || n > LIMIT_MESSAGES) {
+    if ((n == 0 && !(compacts && goes_on && json_typeof(input) == JSON_NULL)) || n > LIMIT_MESSAGES) {
         request_fail(e, ERR_INVALID, "input", n ? "too_many_messages" : "missing_field",
                      "input must be a string or a list of 1 to %d items", LIMIT_MESSAGES);
     }
@@ -189,7 +221,7 @@ static void read_input(api_request *r, const json *root, const engine_info *info
     request_string(e, &instructions, root, "instructions", LIMIT_BODY_BYTES);
     conversation c;
     conversation_open(&c, r, root, info,
-                      n + 1 + conversation_items_extra(previous) + conversation_items_extra(input));
+                      n + 2 + conversation_items_extra(previous) + conversation_items_extra(input));
     if (instructions[0]) {
         content_read(&c.content, conversation_add(&c, CHAT_SYSTEM), json_get(root, "instructions"),
                      "instructions");
@@ -201,8 +233,11 @@ static void read_input(api_request *r, const json *root, const engine_info *info
         conversation_items_read(&c, input, "input", true);
     }
     conversation_items_read(&c, r->turns, "turns", false);
-    conversation_close(&c, root);
-    if (e->code == ERR_OK && r->response_store && (r->reply.store || named)) {
+    if (compacts && e->code == ERR_OK) {
+        ask_for_summary(r, &c, previous, input);
+    }
+    conversation_close(&c, compacts ? NULL : root);
+    if (e->code == ERR_OK && !compacts && r->response_store && (r->reply.store || named)) {
         keep_items(r, previous, input);
     }
 }
@@ -293,7 +328,32 @@ err_code responses_request_parse(api_request *r, const char *text, size_t len, b
     read_effort(r, root);
     tool_fields_read(r, root, TOOLS_FLAT);
     response_format_read(r, json_get(json_get(root, "text"), "format"), "text.format");
-    read_input(r, root, info);
+    read_input(r, root, info, false);
     responses_echo(r, root, info);
+    return e->code;
+}
+
+err_code responses_compact_parse(api_request *r, const char *text, size_t len, const engine_info *info,
+                                 err_detail *d)
+{
+    const json *root = NULL;
+    first_error *e = &r->error;
+    if (api_request_open(r, &root, text, len, d) != ERR_OK) {
+        return e->code;
+    }
+    api_request_model(r, root);
+    other_fields_check(e, root, OTHER_RESPONSES);
+    request_read_timeout(e, &r->reply, root);
+    thinking_fields_read(r, root, info && info->has_thinking ? "none" : NULL, "reasoning.effort");
+    r->in->params.max_tokens = info && info->n_ctx / SUMMARY_SHARE > 0 ? info->n_ctx / SUMMARY_SHARE : -1;
+    r->in->params.min_tokens = 1; /* a summary of nothing would stand for everything */
+    if (json_typeof(json_get(root, "conversation")) != JSON_NULL) {
+        request_fail(e, ERR_UNSUPPORTED, "conversation", "not_supported",
+                     "a conversation is not compacted in place: send its items as input");
+    }
+    if (json_is_true(json_get(root, "stream"))) {
+        request_fail(e, ERR_UNSUPPORTED, "stream", "not_supported", "a compaction is not streamed");
+    }
+    read_input(r, root, info, true);
     return e->code;
 }

@@ -15,5 +15,9 @@
  * the rest is wrong, so that the error can name them. */
 MUST_CHECK err_code responses_request_parse(api_request *r, const char *text, size_t len, bool is_event,
                                             const engine_info *info, err_detail *d);
+/* The same for a conversation that is to be summed up (POST /v1/responses/compact): the question for that is its
+ * last message, reply.fields the users' messages that the reply shows. */
+MUST_CHECK err_code responses_compact_parse(api_request *r, const char *text, size_t len,
+                                            const engine_info *info, err_detail *d);
 
 #endif

@@ -164,6 +164,29 @@ test('background: poll, cancel, follow from a number', async () => {
     await eventually(async () => (await client.responses.retrieve(failed.id)).status, 'failed');
 });
 
+test('compaction: the item stands for the conversation, but for what the system says', async () => {
+    const first = await create({ input: 'one' });
+    const compacted = await client.responses.compact({ model: 'fake', previous_response_id: first.id, input: [{ role: 'user', content: 'two' }, { role: 'assistant', content: 'a long answer' }] });
+    assert.equal(compacted.object, 'response.compaction');
+    assert.deepEqual(compacted.output.map((item) => [item.type, item.content?.[0].text]), [['message', 'one'], ['message', 'two'], ['compaction', undefined]]);
+    assert.ok(compacted.usage.input_tokens > 0 && compacted.usage.output_tokens > 0);
+    const summary = Buffer.from(compacted.output[2].encrypted_content, 'base64').toString();
+    assert.match(summary, /^You said: Sum up this conversation/);
+    const input = [{ role: 'developer', content: 'be brief' }, ...compacted.output, { role: 'user', content: '!recall three' }];
+    const next = await create({ input });
+    assert.equal(next.output_text, `You said: three system:be brief user:This is a summary of the conversation so far:\n\n${summary} user:three`);
+    const on = await create({ input: '!recall four', previous_response_id: next.id });
+    assert.ok(!on.output_text.includes('user:one'), 'it stands for it in later turns, too');
+    const again = await client.responses.compact({ model: 'fake', input: [...input, { role: 'assistant', content: 'x' }] });
+    assert.equal(again.output.filter((item) => item.type === 'compaction').length, 1);
+    assert.equal((await client.responses.compact({ model: 'fake', input: 'alone' })).output.length, 2);
+    for (const body of [{}, { input: [] }, { input: 7 }, { input: 'x', conversation: 'conv_1' }, { input: 'x', stream: true }]) await assert.rejects(client.responses.compact({ model: 'fake', ...body }), OpenAI.BadRequestError, JSON.stringify(body));
+    for (const encrypted_content of ['', 'of another server', '////', undefined]) await assert.rejects(create({ input: [{ type: 'compaction', encrypted_content }, { role: 'user', content: 'x' }] }), OpenAI.BadRequestError);
+    await assert.rejects(client.responses.compact({ model: 'fake', previous_response_id: 'resp_x' }), OpenAI.BadRequestError);
+    await assert.rejects(foreign.responses.compact({ model: 'fake', previous_response_id: first.id }), OpenAI.BadRequestError);
+    await assert.rejects(create({ input: 'x', context_management: [{ type: 'compaction', compact_threshold: 1000 }] }), /context_management/);
+});
+
 test('a conversation: its responses, its items, its end', async () => {
     const talk = await client.conversations.create({ metadata: { topic: 'x' }, items: [{ type: 'message', role: 'user', content: 'zero' }] });
     assert.equal((await client.conversations.retrieve(talk.id)).metadata.topic, 'x');
