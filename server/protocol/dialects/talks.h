@@ -1,7 +1,7 @@
 /* talks: conversations (/v1/conversations): what a request makes of one, wherever they are kept. Any
  * thread, as far as the keeper allows it.
  *
- *     talk_order o = {.verb = TALK_LIST, .scope = scope, .page = {.limit = 20}};   // and o.id
+ *     talk_order o = {.verb = TALK_LIST, .page = {.limit = 20}};   // and o.scope, o.id
  *     err = talk_run(&o, &keeper, &reply, &detail);
  *     talk_order_deinit(&o);
  *

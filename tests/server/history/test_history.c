@@ -638,12 +638,13 @@ static void test_start(void)
     database *db = NULL;
     snprintf(path, sizeof path, "%s/history.db", folder("start"));
     CHECK_OK(database_open(&db, path, &d), d);
-    CHECK_INT(database_version(db), 3);
+    CHECK_INT(database_version(db), 4);
     database_begin(db);
     database_run(
         db, "DROP TRIGGER title_added; DROP TRIGGER title_removed; DROP TRIGGER title_changed; DROP TRIGGER "
             "text_added; DROP TRIGGER text_removed; DROP TRIGGER text_left; DROP TRIGGER text_came;"
-            "DROP TABLE title_search; DROP TABLE text_search; DROP TABLE shares;");
+            "DROP TABLE title_search; DROP TABLE text_search; DROP TABLE shares; DROP TABLE talk_items; "
+            "DROP TABLE talks;");
     database_set_version(db, 1);
     CHECK_OK(database_end(db, ERR_OK, &d), d);
     database_close(db);
