@@ -122,6 +122,7 @@ static void begin_value(tool_reader *r, const char *key, size_t len)
     tool_arguments_of(r, &text);
     bytes_clear(&r->value);
     r->in_string = r->escaped = false;
+    r->at_begin = true;
     r->depth = 0;
     r->state = IN_VALUE;
 }
@@ -193,7 +194,9 @@ static bool other_byte(tool_reader *r, char c)
     if (r->depth == 0 && (c == ',' || c == s->end)) {
         return false;
     }
-    if (c == '\'' || c == '"') {
+    const bool may_open = r->at_begin; /* a quote inside of a word, as in it's, is a part of that */
+    r->at_begin = c && strchr("([{,:= \n\r\t", c);
+    if (may_open && (c == '\'' || c == '"')) {
         r->in_string = true;
         r->open[0] = (unsigned char)c;
     } else if (c && strchr("([{", c)) {

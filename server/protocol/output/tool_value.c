@@ -175,8 +175,9 @@ static void write_word(literal *l)
     const char *word = l->text + l->at;
     size_t n = 0;
     bool is_integer;
-    while (l->at + n < l->len && word[n] && is_word_byte((unsigned char)word[n])) {
-        n++;
+    while (l->at + n < l->len && word[n] &&
+           (is_word_byte((unsigned char)word[n]) || (n > 0 && strchr("'\"", word[n])))) {
+        n++; /* a quote inside of a word begins no string */
     }
     n = n ? n : 1;
     const char *python = tool_value_of_python(word, n);
@@ -190,6 +191,22 @@ static void write_word(literal *l)
         bytes_append_json(l->out, word, n);
     }
     l->at += n;
+}
+
+/* A key of Gemma, which is written as it is, up to its colon; false: there is none here. */
+static bool write_bare_key(literal *l)
+{
+    const char *key = l->text + l->at;
+    size_t n = 0;
+    while (l->at + n < l->len && key[n] && !strchr(":,([{)]}<", key[n])) {
+        n++;
+    }
+    const bool is_key = n > 0 && l->at + n < l->len && key[n] == ':' && !strchr("'\"", key[0]);
+    if (is_key) {
+        bytes_append_json(l->out, key, n);
+        l->at += n;
+    }
+    return is_key;
 }
 
 static void write_bracket(literal *l, char c)
@@ -225,6 +242,10 @@ static void literal_to_json(bytes *out, const char *text, size_t len, const char
     const size_t n_quote = quote ? strlen(quote) : 0;
     while (l.at < len) {
         const char c = text[l.at];
+        const bool in_object = l.depth > 0 && l.depth <= sizeof l.open && l.open[l.depth - 1] == '}';
+        if (quote && in_object && l.at > 0 && strchr("{,", text[l.at - 1]) && write_bare_key(&l)) {
+            continue;
+        }
         if (quote && len - l.at >= n_quote && memcmp(text + l.at, quote, n_quote) == 0) {
             write_quoted(&l);
         } else if (c == '\'' || c == '"') {

@@ -30,6 +30,7 @@ static json_doc *parse(const char *text)
 #define ONE(arguments) "[{\"name\":\"find\",\"arguments\":" arguments "}]"
 #define NOW            "{\"name\":\"now\",\"arguments\":{}}"
 #define CITY(city)     "{\"name\":\"find\",\"arguments\":{\"city\":\"" city "\"}}"
+#define ONE_MORE       "{\"name\":\"find\",\"arguments\":{\"tags\":[\"x\",\"y\"]}}"
 #define FILE_CALL(content)                                                                                   \
     "[{\"name\":\"write-file_2\",\"arguments\":{\"path\":\"a/b.c\",\"content\":\"" content "\"}}]"
 
@@ -74,6 +75,18 @@ static const scenario SCENARIOS[] = {
     {"Both.\n", "[" CITY("a, b") "," NOW "]", "", false},
     {"", "[" CITY("A") "," CITY("B") "]", "", true},
     {"", "[" NOW "]", "\n\nDone.", false},
+    {"", ONE("{\"city\":\"C:\\\\dir\\\\new \\\"x\\\" 'y'\"}"), "", false},
+    {"", ONE("{\"ratio\":-5e-11,\"days\":0}"), "", false},
+    {"", ONE("{\"city\":\"  padded  \"}"), "", false},
+    {"", ONE("{\"city\":\"👩‍👩‍👧‍👦 שלום العربية\"}"), "", false},
+    {"", ONE("{\"tags\":[{\"a\":[{\"b\":{\"c\":[[],{},null,true,1.5,\"s\"]}}]}]}"), "", false},
+    {"", ONE("{\"city\":\"{\\\"a\\\": 1}\"}"), "", false},
+    {"", ONE("{\"city\":\"\\\"\"}"), "", false},
+    {"", ONE("{\"city\":\"<think>x\"}"), "", false},
+    {"", ONE("{\"city\":\"%s {{x}} {% y %}\"}"), "", false},
+    {"", ONE("{\"tags\":[\"a\\nb\",\"it's\",\"say \\\"hi\\\"\"]}"), "", false},
+    {"", ONE("{\"days\":0,\"ratio\":0,\"metric\":false,\"city\":\"\",\"tags\":[],\"opts\":{}}"), "", false},
+    {"", "[" NOW "," CITY("A") "," ONE_MORE "]", "", false},
 };
 
 /* Llama's and the bare list's calls stand alone: nothing but a name that is known tells them from
@@ -385,6 +398,11 @@ static const odd_case ODD_OTHER[] = {
      "[find {\"city\":\"Paris\",\"days\":2}]"},
     {&TOOL_FORM_GEMMA4, "<|tool_call>call:find{<|\"|>city<|\"|>:<|\"|>A<|\"|>}<tool_call|>",
      "[find {\"city\":\"A\"}]"},
+    {&TOOL_FORM_GEMMA4,
+     "<|tool_call>call:find{opts:{a b:1,c\"d:[2,{e f:<|\"|>g<|\"|>}],é:<|\"|>ü<|\"|>}}<tool_call|>",
+     "[find {\"opts\":{\"a b\":1,\"c\\\"d\":[2,{\"e f\":\"g\"}],\"é\":\"ü\"}}]"},
+    {&TOOL_FORM_GEMMA4, "<|tool_call>call:find{city:it's,tags:[it's,5]}<tool_call|>",
+     "[find {\"city\":\"it's\",\"tags\":[\"it's\",5]}]"},
     {&TOOL_FORM_GEMMA4, "<|tool_call>call:find{city:Paris}<tool_call|>", "[find {\"city\":\"Paris\"}]"},
     {&TOOL_FORM_GEMMA4, "<|tool_call>call:find{opts:{a:[1,{b:<|\"|>c<|\"|>",
      "[find {\"opts\":{\"a\":[1,{\"b\":\"c\"}]}}]"},
