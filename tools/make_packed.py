@@ -3,7 +3,7 @@
 alone.
 
 usage: make_packed.py FOLDER OUT [--bits 4] [--group 64] [--scales bf16|f16|f32] [--mode affine|mxfp4|fp8] [--mtp inside|side|apart|none]
-                      [--plain PLAIN]
+                      [--experts mxfp4] [--plain PLAIN]
 
 OUT is the converted folder, of MLX's kind: names, norms with their 1 added, convolutions and patches with other axes, experts as switch_mlp, linear
 layers whose rows are whole groups packed; the router and the gate of the shared expert in 8 bits. --mtp: where the draft head goes: into
@@ -21,7 +21,7 @@ import struct
 
 MARKS = ("input_layernorm.weight", "post_attention_layernorm.weight", "q_norm.weight", "k_norm.weight")  # norms with +1
 LINEAR = ("_proj.weight", "in_proj_qkv.weight", "in_proj_z.weight", "in_proj_a.weight", "in_proj_b.weight", "embed_tokens.weight", "lm_head.weight",
-          "mlp.gate.weight", "shared_expert_gate.weight", "fc.weight", "in_proj_qkvz.weight", "in_proj_ba.weight")
+          "mlp.gate.weight", "mlp.router.weight", "shared_expert_gate.weight", "fc.weight", "in_proj_qkvz.weight", "in_proj_ba.weight")
 SIZES = {"F32": 4, "BF16": 2, "F16": 2, "U32": 4, "U8": 1, "F8_E4M3": 1}
 
 
@@ -145,11 +145,38 @@ def stream(codes, bits):
     return [word >> 32 * i & 0xFFFFFFFF for i in range(len(codes) * bits // 32)]
 
 
+def split_turned(name, kind, shape, values):
+    """Those of GPT-OSS: [E, columns, rows], gate and up by turns; MLX has experts.PART.weight [E, rows, columns] and experts.PART.bias."""
+    is_bias = name.endswith("_bias")
+    stem, end = name.removesuffix("_bias"), ".bias" if is_bias else ".weight"
+    E, columns, rows = (shape[0], 1, shape[1]) if is_bias else shape
+    parts = [("gate_proj", 0, 2), ("up_proj", 1, 2)] if "gate_up" in name else [("down_proj", 0, 1)]
+    out = {}
+    for part, first, step in parts:
+        picked = [values[(e * columns + c) * rows + r] for e in range(E) for r in range(first, rows, step) for c in range(columns)]
+        out[stem.replace("gate_up_proj", part) + end] = (kind, [E, rows // step] + ([] if is_bias else [columns]), picked)
+    return out
+
+
+def join_turned(plain):
+    """The same back, in the tensors that are to be read without packing."""
+    for name in [n for n in plain if n.endswith(("experts.gate_proj.weight", "experts.gate_proj.bias", "experts.down_proj.weight", "experts.down_proj.bias"))]:
+        stem, end = name.rsplit(".", 1)
+        both = [plain.pop(name)] + ([plain.pop(name.replace("gate_proj", "up_proj"))] if "gate_proj" in name else [])
+        E, rows = both[0][1][:2]
+        columns = both[0][1][2] if end == "weight" else 1
+        values = [part[2][(e * rows + r) * columns + c] for e in range(E) for c in range(columns) for r in range(rows) for part in both]
+        published = stem.replace("gate_proj", "gate_up_proj") + ("_bias" if end == "bias" else "")
+        plain[published] = ("F32", [E] + ([columns] if end == "weight" else []) + [rows * len(both)], values)
+
+
 def split_experts(tensors):
     """experts.gate_up_proj [E, 2 MI, H] and per-expert tensors become switch_mlp.PART.weight [E, ...]."""
     out = {}
     for name, (kind, shape, values) in tensors.items():
-        if name.endswith("experts.gate_up_proj"):
+        if name + "_bias" in tensors or name.endswith(("experts.gate_up_proj_bias", "experts.down_proj_bias")):
+            out.update(split_turned(name, kind, shape, values))
+        elif name.endswith("experts.gate_up_proj"):
             E, rows, H = shape
             half = rows // 2 * H
             for i, part in enumerate(("gate_proj", "up_proj")):
@@ -195,12 +222,13 @@ def convert_one(a, name, kind, shape, values, shifted):
         O, C, places = shape[0], shape[1], shape[2] * shape[3] * shape[4]
         turned = [values[(o * C + c) * places + p] for o in range(O) for p in range(places) for c in range(C)]
         return {name: (kind, [O, *shape[2:], C], turned)}, (plain, ("F32", shape, values)), None
-    bits, group = (8, a.group) if name.endswith(("mlp.gate.weight", "shared_expert_gate.weight")) and a.mode == "affine" else (a.bits, a.group)
+    mode = a.experts if a.experts and ".experts." in name else a.mode
+    bits, group = (4, 32) if mode != a.mode else (8, a.group) if name.endswith(("mlp.gate.weight", "mlp.router.weight", "shared_expert_gate.weight")) and a.mode == "affine" else (a.bits, a.group)
     if "visual." in name or not (name.endswith(LINEAR) or ".switch_mlp." in name) or len(shape) < 2 or shape[-1] % group:
         return {name: (kind, shape, values)}, (plain, ("F32", shape, values)), None
     K, words, scales, biases, exact = shape[-1], [], [], [], []
     for r in range(0, len(values), K):
-        if a.mode == "mxfp4":
+        if mode == "mxfp4":
             c, s, x = quantize_mxfp4(values[r : r + K])
         else:
             c, s, b, x = quantize(values[r : r + K], bits, group, a.scales)
@@ -211,8 +239,8 @@ def convert_one(a, name, kind, shape, values, shifted):
     stem = name.removesuffix(".weight")
     side = shape[:-1] + [K // group]
     packed = {stem + ".weight": ("U32", shape[:-1] + [K * bits // 32], words)}
-    packed[stem + ".scales"] = ("U8" if a.mode == "mxfp4" else a.scales, side, scales)
-    if a.mode == "affine":
+    packed[stem + ".scales"] = ("U8" if mode == "mxfp4" else a.scales, side, scales)
+    if mode == "affine":
         packed[stem + ".biases"] = (a.scales, side, biases)
     return packed, (plain, ("F32", shape, exact)), bits
 
@@ -225,6 +253,7 @@ def main():
     ap.add_argument("--group", type=int, default=64)
     ap.add_argument("--scales", default="bf16")
     ap.add_argument("--mode", default="affine")
+    ap.add_argument("--experts", help="another mode for experts (mxfp4), as conversions of GPT-OSS have it")
     ap.add_argument("--mtp", default="inside")
     ap.add_argument("--plain")
     a = ap.parse_args()
@@ -241,7 +270,8 @@ def main():
     apart = dict(how)
     files, plain = {"model.safetensors": {}, "model-mtp.safetensors": {}, "mtp/model.safetensors": {}}, {}
     place = {"inside": "model.safetensors", "side": "model-mtp.safetensors", "apart": "mtp/model.safetensors"}
-    stored_name = (lambda n: n) if a.mode == "fp8" else mlx_name
+    kept = a.mode == "fp8" or config["model_type"] == "gpt_oss"
+    stored_name = (lambda n: n) if kept else mlx_name
     for name, (kind, shape, values) in (tensors if a.mode == "fp8" else split_experts(tensors)).items():
         if name.startswith("mtp.") and a.mtp == "none":
             continue
@@ -252,9 +282,10 @@ def main():
             files[place[a.mtp] if name.startswith("mtp.") and a.mtp != "none" else "model.safetensors"][stored] = v
         if bits and bits != a.bits:
             target = apart if name.startswith("mtp.") and a.mtp == "apart" else how
-            target[mlx_name(name).removesuffix(".weight") if target is how else name.removeprefix("mtp.").removesuffix(".weight")] = {
-                "group_size": a.group,
+            target[stored_name(name).removesuffix(".weight") if target is how else name.removeprefix("mtp.").removesuffix(".weight")] = {
+                "group_size": 32 if a.experts and bits == 4 else a.group,
                 "bits": bits,
+                **({"mode": a.experts} if a.experts and bits == 4 else {}),
             }
     for folder in [a.out] + ([a.plain] if a.plain else []):
         os.makedirs(folder, exist_ok=True)
@@ -272,6 +303,7 @@ def main():
     if files["mtp/model.safetensors"]:
         json.dump({"quantization": apart}, open(os.path.join(a.out, "mtp", "config.json"), "w"), indent=1)
     if a.plain:
+        join_turned(plain)
         write(os.path.join(a.plain, "model.safetensors"), plain)
 
 

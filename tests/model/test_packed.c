@@ -13,6 +13,7 @@
 #include "compute/kernels/ops.h"
 #include "model/checkpoint/checkpoint.h"
 #include "tests/folder.h"
+#include "tests/model/random_families.h"
 
 static char root[FOLDER_NAME];
 static char packed[FOLDER_NAME + 32], plain[FOLDER_NAME + 32];
@@ -136,7 +137,7 @@ static void logits_of(float *out, const char *dir)
     tiny t = tiny_open_as(&(tiny_options){.dir = dir, .n_threads = 1, .cpu_mask = ~0u, .type = KV_F32});
     seq_state *s = tiny_seq(&t);
     memcpy(out, tiny_run(&t, s, ids, n, false, false), TINY_V * sizeof *out);
-    CHECK(model_has_mtp(t.m));
+    CHECK(model_has_mtp(t.m) == (model_get_config(t.m)->n_mtp_layers > 0));
     seq_state_destroy(s);
     tiny_close(&t);
 }
@@ -176,6 +177,75 @@ static void test_affine(bool answers)
             same_answers();
         }
     }
+}
+
+/* A packed matrix and its numbers give the same products where 8 bits hold the activations as they are: what
+ * answers of packed folders differ by is the rounding of activations alone. */
+static void same_products(compute *c, const tensor *packed_weight, const tensor *numbers)
+{
+    const size_t K = packed_weight->dims[packed_weight->n_dims - 1], n = tensor_len(packed_weight) / K;
+    float *x = malloc(K * sizeof *x), *out = malloc(2 * n * sizeof *out), *plain_out = out + n;
+    const tensor a = {packed_weight->type, 2, {n, K}, packed_weight->data, packed_weight->bytes},
+                 b = {numbers->type, 2, {n, K}, numbers->data, numbers->bytes};
+    for (size_t k = 0; k < K; k++) {
+        x[k] = k % 16 == 0 ? 127.0f : (float)((k * 2654435761u >> 13) % 255) - 127.0f;
+    }
+    nn_linear(c, out, x, &a, NULL, 1);
+    nn_linear(c, plain_out, x, &b, NULL, 1);
+    CHECK(tiny_difference(out, plain_out, n) < 1e-5);
+    free(x);
+    free(out);
+}
+
+static size_t all_same_products(void)
+{
+    checkpoint *a = NULL;
+    compute *c = NULL;
+    err_detail d = {0};
+    size_t n = 0;
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 1, .cpu_mask = test_cpu_mask()}, &d), d);
+    CHECK_OK(checkpoint_open(&a, packed, NULL, &d), d);
+    for (size_t i = 0; i < checkpoint_tensors(a)->n; i++) {
+        const tensor *t = &checkpoint_tensors(a)->items[i].view;
+        if (dtype_is_quantized(t->type)) {
+            float *numbers = widened(t);
+            tensor plain_view = *t;
+            plain_view.type = DTYPE_F32;
+            plain_view.data = numbers;
+            plain_view.bytes = tensor_len(t) * sizeof *numbers;
+            same_products(c, t, &plain_view);
+            free(numbers);
+            n++;
+        }
+    }
+    checkpoint_close(a);
+    compute_destroy(c);
+    return n;
+}
+
+/* GPT-OSS: experts and biases under MLX's names, in affine groups and in MXFP4, also beside a trunk in 8
+ * bits, as published conversions have it. */
+static void test_gpt_oss(void)
+{
+    static const char *const options[] = {"--bits 8 --group 32", "--bits 4 --group 32",
+                                          "--bits 8 --group 64 --experts mxfp4"};
+    const char *before = original;
+    static char dir[64];
+    for (size_t i = 0; i < ARRAY_LEN(RANDOM_FAMILIES); i++) {
+        if (strcmp(RANDOM_FAMILIES[i].name, "gpt_oss") == 0) {
+            random_checkpoint_make(dir, RANDOM_FAMILIES[i].config, RANDOM_FAMILIES[i].forms);
+        }
+    }
+    original = dir;
+    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+        make(options[i]);
+        const size_t n_packed = same_numbers();
+        printf("GPT-OSS, %s: %zu matrices packed\n", options[i], n_packed);
+        CHECK(n_packed >= 3 * 4); /* the experts of four layers */
+        CHECK_INT(all_same_products(), n_packed);
+        same_answers();
+    }
+    original = before;
 }
 
 static void test_fp8(void)
@@ -243,6 +313,7 @@ int main(int argc, char **argv)
     folder_make(root);
     test_affine(argc == 1);
     if (argc == 1) {
+        test_gpt_oss();
         test_fp8();
         test_bad_input();
     }
