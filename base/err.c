@@ -28,11 +28,13 @@ static void copy_text(char *out, size_t cap, const char *text)
     }
     memmove(out, text, n);
     out[n] = '\0';
-    /* A "%.40s" may cut a character, and a path may hold any bytes. */
+    /* A "%.40s" may cut a character, and a path or a field of a file may hold any bytes, those that steer
+     * a terminal among them. */
     for (size_t i = 0; i < n;) {
         uint32_t code_point;
         size_t used = utf8_decode(out + i, n - i, &code_point);
-        if (!utf8_valid(out + i, used)) {
+        const bool steers = code_point == 0x7f || (code_point < ' ' && !strchr("\n\t", (int)code_point));
+        if (!utf8_valid(out + i, used) || steers) {
             memset(out + i, '?', used);
         }
         i += used;

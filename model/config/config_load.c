@@ -6,21 +6,29 @@
 #include "base/compiler.h"
 #include "model/config/family.h"
 
-/* Fields that would change the arithmetic in ways that no family knows. */
-static void refuse_unknown(const config_section *top, const config_section *text)
+/* Whether weights packed in this way are read. */
+static bool is_known_packing(const json *how, const family *f)
+{
+    const char *method = json_str(json_get(how, "quant_method"), NULL);
+    if (!method) {
+        return json_get(how, "bits") != NULL; /* MLX's */
+    }
+    return strcmp(method, "fp8") == 0 || (f->packed_by && strcmp(method, f->packed_by) == 0);
+}
+
+/* Fields that would change the arithmetic in ways that this family does not know. */
+static void refuse_unknown(const config_section *top, const config_section *text, const family *f)
 {
     static const char *const quantized[] = {"quantization", "quantization_config"};
     static const char *const flags[] = {"layer_scale", "mtp_use_dedicated_embeddings"};
     for (size_t i = 0; i < ARRAY_LEN(quantized); i++) {
         const json *how = json_get(top->object, quantized[i]);
         how = json_is(how, JSON_OBJECT) ? how : json_get(text->object, quantized[i]);
-        const char *method = json_str(json_get(how, "quant_method"), NULL);
-        if (json_is(how, JSON_OBJECT) &&
-            !(method ? strcmp(method, "fp8") == 0 : json_get(how, "bits") != NULL)) {
+        if (json_is(how, JSON_OBJECT) && !is_known_packing(how, f)) {
             config_fail(top, ERR_UNSUPPORTED,
                         "\"%s\": weights packed by \"%.40s\" are not supported (those of MLX, and fp8 "
                         "in blocks, are); take the original model and let --quantize bring it into blocks",
-                        quantized[i], method ? method : "an unknown method");
+                        quantized[i], json_str(json_get(how, "quant_method"), "an unknown method"));
         }
     }
     config_expect_word(text, "hidden_act", "silu", "swish");
@@ -80,7 +88,7 @@ static void read_root(model_config *cfg, const config_section *top)
         return;
     }
     snprintf(cfg->family, sizeof cfg->family, "%s", model_type);
-    refuse_unknown(top, &text);
+    refuse_unknown(top, &text, f);
     cfg->attention_biases = json_bool(json_get(text.object, "attention_bias"), false);
     f->read(cfg, top, &text);
     const int32_t last_id = cfg->vocab_size - 1;

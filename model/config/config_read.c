@@ -286,7 +286,8 @@ static void read_llama3(rope_spec *out, const config_section *rope)
 static void read_scaling(model_config *cfg, const config_section *rope)
 {
     const json *given = json_get(rope->object, "rope_type");
-    const char *type = json_str(given ? given : json_get(rope->object, "type"), "default");
+    given = given ? given : json_get(rope->object, "type");
+    const char *type = json_str(given, !given || json_is(given, JSON_NULL) ? "default" : "not a text");
     cfg->full.rope.magnitude = 1.0;
     if (strcmp(type, "yarn") == 0) {
         read_yarn(&cfg->full.rope, cfg, rope);
@@ -375,6 +376,8 @@ void config_read_experts(model_config *cfg, const config_section *text, bool sha
 void config_read_sigmoid_router(model_config *cfg, const config_section *text)
 {
     cfg->router = ROUTER_SIGMOID;
+    config_expect_word(text, "scoring_func", "sigmoid", "sigmoid");
+    config_expect_word(text, "topk_method", "noaux_tc", "noaux_tc");
     cfg->norm_expert_weights = json_bool(json_get(text->object, "norm_topk_prob"), true);
     cfg->routed_scale = (float)config_number(text, "routed_scaling_factor", 0.0, 1e6, 1.0);
     cfg->n_router_groups = config_int(text, "n_group", 1, MODEL_MAX_ROUTER_GROUPS, 1);

@@ -21,6 +21,9 @@ typedef struct family {
      * a fault is kept there (config_read.h). Special tokens, the tying of embeddings, eos and
      * vision are read afterwards, alike for all. */
     void (*read)(model_config *cfg, const config_section *top, const config_section *text);
+    /* quant_method of files whose packed tensors are read as they were published; NULL: none but those
+     * that are read for all families. */
+    const char *packed_by;
 } family;
 
 extern const family FAMILY_QWEN3_5, FAMILY_QWEN3_NEXT, FAMILY_QWEN3, FAMILY_QWEN3_VL, FAMILY_NEMOTRON_H,

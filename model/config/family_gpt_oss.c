@@ -24,4 +24,5 @@ static void read(model_config *cfg, const config_section *top, const config_sect
 const family FAMILY_GPT_OSS = {
     .model_types = (const char *const[]){"gpt_oss", NULL},
     .read = read,
+    .packed_by = "mxfp4",
 };

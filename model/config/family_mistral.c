@@ -10,8 +10,9 @@ static void read(model_config *cfg, const config_section *top, const config_sect
     cfg->text_alone = text->object != top->object; /* mistral3 has a tower, which is not supported */
     cfg->qk_norm = QK_NORM_NONE;
     config_read_sizes(cfg, text, &defaults);
+    const bool windowed = window && !json_is(window, JSON_NULL);
     for (int32_t i = 0; i < cfg->n_layers; i++) {
-        cfg->layers[i] = json_is(window, JSON_NUMBER) ? LAYER_SLIDING : LAYER_ATTENTION;
+        cfg->layers[i] = windowed ? LAYER_SLIDING : LAYER_ATTENTION;
     }
     config_read_windows(cfg, text);
     config_read_dense(cfg, text);

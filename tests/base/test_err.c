@@ -69,6 +69,9 @@ static void test_cut(void)
 /* Bytes that are no UTF-8, and a character cut by a precision, do not get through. */
 static void test_valid(void)
 {
+    err_detail steers;
+    err_set(&steers, ERR_INVALID, "a\x1b[31mb\x7f%c\n\tc", '\a');
+    CHECK_STR(steers.text, "a?[31mb??\n\tc");
     err_detail d;
     err_set(&d, ERR_INVALID, "path %s", "a\xFF\xC3");
     CHECK_STR(d.text, "path a??");

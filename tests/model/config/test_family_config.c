@@ -165,6 +165,22 @@ static void test_minimax_m2(void)
     CHECK_INT(cfg.expert_size, 24);
     CHECK_INT(cfg.full.rope.pairs, 4); /* half of 16 dimensions */
     CHECK_INT(load_with(&cfg, "minimax_m2", ",\"num_experts_per_tok\":9", &d), ERR_INVALID);
+    CHECK_OK(load_with(&cfg, "minimax_m2",
+                       ",\"scoring_func\":\"sigmoid\",\"use_qk_norm\":true,\"qk_norm_type\":\"per_layer\","
+                       "\"shared_intermediate_size\":0,\"attn_type_list\":[1,1,1,1]",
+                       &d),
+             d); /* as published */
+    static const char *const others[][2] = {
+        {",\"scoring_func\":\"softmax\"", "scoring_func"},
+        {",\"use_qk_norm\":false", "use_qk_norm"},
+        {",\"qk_norm_type\":\"per_head\"", "qk_norm_type"},
+        {",\"attn_type_list\":[1,0,1,1]", "attn_type_list"},
+        {",\"shared_intermediate_size\":8", "shared_intermediate_size"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        CHECK_INT(load_with(&cfg, "minimax_m2", others[i][0], &d), ERR_UNSUPPORTED);
+        CHECK(strstr(d.text, others[i][1]) != NULL);
+    }
 }
 
 /* The plain ones. */
@@ -198,6 +214,7 @@ static void test_llama_and_others(void)
     CHECK_INT(cfg.n_sliding_layers, 0);
     CHECK_OK(load_with(&cfg, "ministral3", ",\"sliding_window\":24", &d), d);
     CHECK_INT(cfg.n_sliding_layers, 4);
+    CHECK_INT(load_with(&cfg, "ministral3", ",\"sliding_window\":\"wide\"", &d), ERR_INVALID);
     CHECK_OK(load(&cfg,
                   "{\"model_type\":\"mistral3\",\"vision_config\":{},\"text_config\":{\"model_type\":"
                   "\"ministral3\"," RANDOM_SIZES ",\"intermediate_size\":80" RANDOM_ROPE("") "}}",
@@ -266,6 +283,9 @@ static void test_gpt_oss(void)
     CHECK(cfg.layers[0] == LAYER_SLIDING && cfg.layers[1] == LAYER_ATTENTION && cfg.sliding.window == 20);
     CHECK(cfg.attention_sinks && cfg.expert_biases && cfg.qk_norm == QK_NORM_NONE);
     CHECK_NEAR(cfg.full.rope.magnitude, 0.1 * log(8) + 1, 1e-12);
+    CHECK_OK(load_with(&cfg, "gpt_oss", ",\"quantization_config\":{\"quant_method\":\"mxfp4\"}", &d), d);
+    CHECK_INT(load_with(&cfg, "gpt_oss", ",\"quantization_config\":{\"quant_method\":\"nf4\"}", &d),
+              ERR_UNSUPPORTED);
     CHECK_INT(load_with(&cfg, "gpt_oss", ",\"sliding_window\":null", &d), ERR_INVALID);
     CHECK(strstr(d.text, "sliding_window") != NULL);
 }

@@ -1,0 +1,122 @@
+/* Vision towers that do not fit the text model beside them, or the image processor's settings, are
+ * refused with what does not fit. */
+#include "tests/check.h"
+
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "engine/engine.h"
+#include "tests/model/random_families.h"
+
+static err_detail d;
+
+static void read_data(bytes *out, const char *folder, const char *name)
+{
+    char path[256];
+    bytes_init(out, 1 << 24);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    CHECK_OK(file_read(out, check_data(path), &d), d);
+}
+
+/* Every `from` becomes `to`, which is as long. */
+static void replace(bytes *text, const char *from, const char *to)
+{
+    const size_t n = strlen(from);
+    CHECK_INT(strlen(to), n);
+    for (size_t i = 0; i + n <= text->len; i++) {
+        if (memcmp(text->data + i, from, n) == 0) {
+            memcpy(text->data + i, to, n);
+        }
+    }
+}
+
+static void write_data(const char *dir, const char *name, const bytes *data)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "wb");
+    CHECK(f && fwrite(data->data, 1, data->len, f) == data->len && fclose(f) == 0);
+}
+
+/* A text model of Qwen3.5 of this width beside the tower of a folder of tests/data, with its
+ * processor's settings, in which "merge_size": 2 becomes `merge`. */
+static void make(char dir[64], int width, const char *tower, const char *merge)
+{
+    bytes file, config;
+    json_doc *doc = NULL;
+    bytes_init(&config, 1 << 16);
+    read_data(&file, tower, "config.json");
+    CHECK_OK(json_parse(&doc, bytes_str(&file), file.len, LIMIT_JSON_DEPTH, &d), d);
+    bytes_append_str(&config, "{\"model_type\":\"qwen3_5\",\"image_token_id\":1812,\"video_token_id\":1813,"
+                              "\"vision_start_token_id\":1809,\"vision_end_token_id\":1810,"
+                              "\"vision_config\":");
+    json_write(&config, json_get(json_root(doc), "vision_config"));
+    bytes_printf(
+        &config,
+        ",\"text_config\":{" RANDOM_SIZES RANDOM_DELTA
+        ",\"hidden_size\":%d,\"intermediate_size\":80" RANDOM_ROPE(",\"mrope_section\":[1,1,0]") "}}",
+        width);
+    random_checkpoint_make(dir, bytes_str(&config), 0);
+    json_free(doc);
+    bytes_deinit(&file);
+    bytes_deinit(&config);
+
+    read_data(&file, "tiny", "tokenizer.json");
+    write_data(dir, "tokenizer.json", &file);
+    bytes_deinit(&file);
+    read_data(&file, tower, "processor_config.json");
+    replace(&file, "\"merge_size\": 2", merge);
+    write_data(dir, "processor_config.json", &file);
+    bytes_deinit(&file);
+    read_data(&file, tower, "model.safetensors");
+    replace(&file, "language_model.", "somebody_model."); /* the tower alone has names that are known */
+    replace(&file, "\"lm_head.", "\"an_head.");
+    write_data(dir, "tower.safetensors", &file);
+    bytes_deinit(&file);
+    random_text(dir, "model.safetensors.index.json",
+                "{\"weight_map\":{\"model.language_model.norm.weight\":\"model.safetensors\","
+                "\"model.visual.patch_embed.proj.weight\":\"tower.safetensors\"}}");
+}
+
+static err_code try_open(const char *dir)
+{
+    engine *e = NULL; /* what does not fit is seen before a template is looked for */
+    engine_options opt = {.model_dir = dir, .n_ctx = 256, .n_parallel = 1, .n_threads = 1};
+    gen_params_init(&opt.defaults);
+    d = (err_detail){0};
+    err_code err = engine_open(&e, &opt, &d);
+    CHECK((e != NULL) == (err == ERR_OK));
+    engine_close(e);
+    return err;
+}
+
+int main(void)
+{
+    static const struct {
+        int width;
+        const char *tower, *merge;
+        err_code err;
+        const char *named;
+    } cases[] = {
+        {32, "tiny", "\"merge_size\": 2", ERR_CORRUPT,
+         "vision_config.out_hidden_size is 64, but the text model is 32 wide"},
+        {32, "tiny_vl_moe", "\"merge_size\": 2", ERR_UNSUPPORTED,
+         "vision_config.deepstack_visual_indexes names 1 blocks, but in the family qwen3_5"},
+        {64, "tiny", "\"merge_size\": 4", ERR_CORRUPT,
+         "the image processor's settings join 4 x 4 patches, but the vision tower 2 x 2"},
+    };
+    log_set_level(LOG_OFF);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char dir[64];
+        make(dir, cases[i].width, cases[i].tower, cases[i].merge);
+        CHECK_INT(try_open(dir), cases[i].err);
+        if (!strstr(d.text, cases[i].named)) {
+            fprintf(stderr, "  case %zu: \"%s\"\n", i, d.text);
+            CHECK(!"message");
+        }
+    }
+    CHECK_DONE();
+}
