@@ -41,6 +41,27 @@ static void write_data(const char *dir, const char *name, const bytes *data)
     CHECK(f && fwrite(data->data, 1, data->len, f) == data->len && fclose(f) == 0);
 }
 
+/* Adds a line for every tensor of a file to an index. */
+static void list_tensors(bytes *index, const char *dir, const char *name)
+{
+    char path[256];
+    bytes file;
+    uint64_t n = 0;
+    json_doc *head = NULL;
+    bytes_init(&file, 1 << 24);
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    CHECK_OK(file_read(&file, path, &d), d);
+    memcpy(&n, file.data, sizeof n);
+    CHECK_OK(json_parse(&head, bytes_str(&file) + sizeof n, n, LIMIT_JSON_DEPTH, &d), d);
+    for (const json *t = json_child(json_root(head)); t; t = json_next(t)) {
+        if (strcmp(json_key(t), "__metadata__") != 0) {
+            bytes_json(index, "%s:%s,", json_key(t), name);
+        }
+    }
+    json_free(head);
+    bytes_deinit(&file);
+}
+
 /* A text model of Qwen3.5 of this width beside the tower of a folder of tests/data, with its
  * processor's settings, in which "merge_size": 2 becomes `merge`. */
 static void make(char dir[64], int width, const char *tower, const char *merge)
@@ -76,9 +97,15 @@ static void make(char dir[64], int width, const char *tower, const char *merge)
     replace(&file, "\"lm_head.", "\"an_head.");
     write_data(dir, "tower.safetensors", &file);
     bytes_deinit(&file);
-    random_text(dir, "model.safetensors.index.json",
-                "{\"weight_map\":{\"model.language_model.norm.weight\":\"model.safetensors\","
-                "\"model.visual.patch_embed.proj.weight\":\"tower.safetensors\"}}");
+    bytes index;
+    bytes_init(&index, 1 << 20);
+    bytes_append_str(&index, "{\"weight_map\":{");
+    list_tensors(&index, dir, "model.safetensors");
+    list_tensors(&index, dir, "tower.safetensors");
+    index.len--; /* the last comma */
+    bytes_append_str(&index, "}}");
+    random_text(dir, "model.safetensors.index.json", bytes_str(&index));
+    bytes_deinit(&index);
 }
 
 static err_code try_open(const char *dir)
