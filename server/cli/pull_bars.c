@@ -11,16 +11,18 @@
 enum { COLUMNS = 80, LEAST_COLUMNS = 20, FIGURES = 46, LEAST_BAR = 10, MOST_BAR = 30, LOOK_MS = 500 };
 #define PLAIN_BYTES ((int64_t)100 << 20) /* of a file whose tenths are told */
 
-void pull_bars_begin(pull_bars *b)
-{
-    *b = (pull_bars){.on_terminal = isatty(STDERR_FILENO)};
-}
-
 static int count_columns(void)
 {
     struct winsize size;
-    const int n = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : COLUMNS;
-    return n < LEAST_COLUMNS ? LEAST_COLUMNS : n;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : COLUMNS;
+}
+
+void pull_bars_begin(pull_bars *b)
+{
+    *b = (pull_bars){.on_terminal = isatty(STDERR_FILENO)};
+    if (b->on_terminal && count_columns() < LEAST_COLUMNS) {
+        fprintf(stderr, "the terminal is too narrow for bars, which take %d columns\n", LEAST_COLUMNS);
+    }
 }
 
 /* "1.3 GB" */
@@ -80,34 +82,45 @@ static void figures(char *out, size_t cap, const pull_bar *bar, const hub_task *
     }
 }
 
-/* The end of a path, which tells more than its beginning. */
-static const char *shorten(const char *path, int columns)
+/* The end of a path, which tells more than its beginning; of one that is too long without its suffix, as
+ * parts of a model differ before it. */
+static void shorten(char out[HUB_PATH_MAX], const char *path, int columns)
 {
-    const size_t n = strlen(path);
-    const char *at = columns > 0 && n > (size_t)columns ? path + n - columns : path;
-    while (((unsigned char)*at & 0xC0) == 0x80) {
-        at++;
+    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/');
+    const size_t room = columns > 0 ? (size_t)columns : 1;
+    size_t n = strlen(path), from = 0;
+    if (n > room && dot && (!slash || dot > slash)) {
+        n = (size_t)(dot - path);
     }
-    return at;
+    from = n > room ? n - room : 0;
+    while (((unsigned char)path[from] & 0xC0) == 0x80) {
+        from++;
+    }
+    snprintf(out, HUB_PATH_MAX, "%.*s", (int)(n - from), path + from);
 }
 
 static void draw_line(const pull_bar *bar, const hub_task *t)
 {
-    char numbers[128], line[HUB_PATH_MAX + 256], graph[MOST_BAR + 3] = "";
+    char numbers[128], name[HUB_PATH_MAX], line[HUB_PATH_MAX + 256], graph[MOST_BAR + 3] = "";
     const int columns = count_columns() - 1;
     figures(numbers, sizeof numbers, bar, t);
-    const int n_name = columns > FIGURES + LEAST_BAR + 16 ? (columns - FIGURES) / 2 : columns - 6;
-    int n_bar = columns - FIGURES - n_name - 4;
-    n_bar = n_bar > MOST_BAR ? MOST_BAR : n_bar;
+    const int for_bar = (columns - FIGURES) / 3, n_bar = for_bar > MOST_BAR ? MOST_BAR : for_bar;
+    const int n_name = columns - FIGURES - n_bar - 4;
     if (n_bar >= LEAST_BAR) {
         const int done = t->file->size ? (int)(t->at * n_bar / t->file->size) : n_bar;
         graph[0] = '[';
         memset(graph + 1, '#', (size_t)done);
         memset(graph + 1 + done, '.', (size_t)(n_bar - done));
         graph[n_bar + 1] = ']';
-        snprintf(line, sizeof line, "%-*s %s %s", n_name, shorten(t->file->path, n_name), graph, numbers);
+        shorten(name, t->file->path, n_name);
+        snprintf(line, sizeof line, "%-*s %s %s", n_name, name, graph, numbers);
     } else {
-        snprintf(line, sizeof line, "%.5s %s", numbers, shorten(t->file->path, n_name));
+        char left[32] = "";
+        if (bar->rate > 0.0 && t->phase == HUB_FETCHING) {
+            time_text(left, (double)(t->file->size - t->at) / bar->rate);
+        }
+        shorten(name, t->file->path, columns - 7 - (int)strlen(left));
+        snprintf(line, sizeof line, "%.5s %s%s%s", numbers, left, left[0] ? " " : "", name);
     }
     fprintf(stderr, "\r\033[K%.*s\n", columns, line);
 }
@@ -152,6 +165,7 @@ void pull_bars_tick(void *ctx, const hub_task *tasks, size_t n)
         fprintf(stderr, "\033[%dA\r\033[J", b->n_drawn);
         b->n_drawn = 0;
     }
+    const bool draws = b->on_terminal && count_columns() >= LEAST_COLUMNS;
     for (size_t i = 0; i < n && i < b->n; i++) {
         pull_bar *bar = &b->bars[i];
         if (tasks[i].phase == HUB_WAITING || bar->is_told) {
@@ -160,11 +174,11 @@ void pull_bars_tick(void *ctx, const hub_task *tasks, size_t n)
         look(bar, &tasks[i]);
         if (tasks[i].phase == HUB_DONE) {
             tell_done(bar, &tasks[i]);
-        } else if (!b->on_terminal && tasks[i].phase != HUB_CHECKING) {
+        } else if (!draws && tasks[i].phase != HUB_CHECKING) {
             tell_plainly(bar, &tasks[i]);
         }
     }
-    for (size_t i = 0; b->on_terminal && i < n && i < b->n; i++) {
+    for (size_t i = 0; draws && i < n && i < b->n; i++) {
         if (tasks[i].phase != HUB_WAITING && tasks[i].phase != HUB_DONE) {
             draw_line(&b->bars[i], &tasks[i]);
             b->n_drawn++;

@@ -355,4 +355,22 @@ test('no network, no space, no permission, another program at it, offline', asyn
     assert.equal((await first).code, 0);
 });
 
+test('bars on a terminal of 80 and 30 columns, a sentence where it is narrower', async () => {
+    hub.add('org/bars', small());
+    Object.assign(hub, { delayMs: 30, pieceBytes: 1 << 14 });
+    for (const columns of [80, 30, 12]) {
+        const child = spawn('script', ['-qec', `stty cols ${columns}; exec '${PROGRAM}' pull org/bars`, '/dev/null'], { env: environment(hub, freshCache()), stdio: ['ignore', 'pipe', 'pipe'] });
+        let said = '';
+        child.stdout.on('data', (data) => (said += data));
+        assert.equal(await new Promise((resolve) => child.on('close', resolve)), 0, said);
+        const drawn = said.split('\r\x1b[K').slice(1).map((rest) => rest.split(/[\r\n]/)[0]);
+        assert.ok(drawn.every((line) => line.length < columns), drawn.join('\n'));
+        assert.equal(/the terminal is too narrow for bars/.test(said), columns < 20, said);
+        assert.equal(said.includes('\x1b'), columns >= 20, 'no escapes where nothing is drawn');
+        if (columns === 80) assert.match(drawn.join('\n'), /del-00001-of-00002 \[[#.]{11}\] +\d+ % of 300 kB/);
+        if (columns === 30) assert.match(drawn.join('\n'), /^ *\d+ % (\d+:\d\d )?.*-0000[12]-of-00002$/m);
+    }
+    Object.assign(hub, { delayMs: 0, pieceBytes: 1 << 16 });
+});
+
 await runTests();
