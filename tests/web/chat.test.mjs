@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { after, before, beforeEach } from 'node:test';
-import { SAMPLES, WRITE_MS, becomes, lastAnswer, launch, ofChat, openChat, openSettings, send, transfer, until } from './helpers.mjs';
+import { SAMPLES, becomes, lastAnswer, launch, ofChat, openChat, openSettings, send, transfer, until, written } from './helpers.mjs';
 import { lockedPdf, scannedPdf, textPdf } from './make_pdf.mjs';
 import { startMock } from './mock_server.mjs';
 
@@ -502,7 +502,7 @@ test('a question asked during an answer waits, can be taken back, and goes out a
     await field.fill('What is it?');
     await field.press('Enter');
     await page.locator('.queue li').nth(1).waitFor();
-    await page.waitForTimeout(WRITE_MS);
+    await written(page);
     await page.reload();
     await page.locator('.queue li').nth(1).waitFor();
     assert.equal(server.requests.length, 1);

@@ -140,8 +140,11 @@ export async function ofChat(page, verb, title = '') {
     await page.locator('.menu:popover-open').getByText(verb, { exact: true }).click();
 }
 
-/** What a page takes at most to write down what was just done, before it is reloaded. */
-export const WRITE_MS = 500;
+/** Waits until what was just done is written down, however long that takes. @param {import('playwright-core').Page} page */
+export async function written(page) {
+    await page.waitForTimeout(500); // what is done often is written a little later
+    await until(() => page.evaluate(() => document.querySelector('parley-app').chat.saving.size === 0), 'the chat to be written');
+}
 
 /** Opens a part of the settings. @param {import('playwright-core').Page} page
  * @param {'This chat'|'New chats'|'This browser'} part */

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { after, before, beforeEach, afterEach } from 'node:test';
-import { SAMPLES, WRITE_MS, becomes, lastAnswer, launch, ofChat, openChat, openSettings, send, until } from './helpers.mjs';
+import { SAMPLES, becomes, lastAnswer, launch, ofChat, openChat, openSettings, send, until, written } from './helpers.mjs';
 import { zip } from './make_zip.mjs';
 import { startMock } from './mock_server.mjs';
 import { fromJson } from '../../web/js/state/transfer.js';
@@ -110,7 +110,7 @@ test('a folder gets another name, and its chats are taken out of it, by keys', a
     await choose('Rename the folder');
     await page.getByLabel('New name of the folder').fill('Nothing of this');
     await page.keyboard.press('Escape');
-    await page.waitForTimeout(WRITE_MS);
+    await written(page);
     await page.reload();
     await listed(page, 'Home', 'say three', 'say two', 'Today', 'say one');
     await choose('Take its chats out');
@@ -169,7 +169,7 @@ test('a message is deleted and taken back; a chat goes on elsewhere from a messa
     await until(async () => (await page.locator('.answer').count()) === 2, 'it to be back');
     await page.getByRole('button', { name: 'More about this question' }).first().click();
     await page.locator('.menu:popover-open').getByText('Delete this question').click();
-    await page.waitForTimeout(WRITE_MS);
+    await written(page);
     await page.reload();
     await page.locator('.answer').nth(1).waitFor();
     await becomes(() => page.locator('.bubble').allInnerTexts(), ['say two']);

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { SAMPLES, WRITE_MS, becomes, checkScreen, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
+import { SAMPLES, becomes, checkScreen, lastAnswer, launch, openChat, openSettings, send, until, written } from './helpers.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const program = process.env.PARLEY_BIN ?? join(root, 'build/parley');
@@ -64,7 +64,6 @@ async function another(page, label) {
 }
 
 const call = (page, i = -1) => page.locator('tool-call').nth(i);
-const kept = (page) => page.waitForTimeout(WRITE_MS);
 
 test('which servers there are, what is wrong with one, on and off for each chat', { skip }, async () => {
     const { page, done } = await openChat(browser, url);
@@ -84,7 +83,7 @@ test('which servers there are, what is wrong with one, on and off for each chat'
     await page.locator('.own-options', { hasText: 'Tools' }).waitFor();
     await send(page, 'Calculate 123 + 45.');
     await becomes(() => lastAnswer(page), /168/);
-    await kept(page);
+    await written(page);
     await page.reload();
     await page.locator('.own-options', { hasText: 'Tools' }).waitFor();
     await becomes(() => call(page).locator('summary').innerText(), /calculate\s+calculator\s+done/);
@@ -120,7 +119,7 @@ test('a call is asked about: once, refused, always; with arguments that can be r
     await call(page).getByText('Nothing runs before you allow it.').waitFor();
     await becomes(() => page.locator('tool-call').count(), 1);
     await becomes(() => call(page).innerText(), /asks first[\s\S]*expression\s+17 \+ 25/);
-    await kept(page);
+    await written(page);
     await page.reload(); // the question is still there
     await call(page).getByRole('button', { name: 'Allow once' }).click();
     await becomes(() => lastAnswer(page), /42/);
@@ -156,13 +155,13 @@ test('a call shows how it goes, survives a reload, and is stopped', { skip }, as
     await call(page).locator('summary', { hasText: 'at work' }).waitFor();
     await call(page).locator('.tool-progress', { hasText: 'still adding' }).waitFor();
     await call(page).locator('summary', { hasText: /at work · 1/ }).waitFor();
-    await kept(page);
+    await written(page);
     await page.reload();
     await call(page).locator('.tool-progress', { hasText: 'still adding' }).waitFor();
     await page.getByRole('button', { name: 'Stop the answer' }).click();
     await page.getByText('You stopped this answer.').waitFor();
     await becomes(() => call(page).locator('summary').innerText(), /stopped|failed/);
-    await kept(page);
+    await written(page);
     await page.reload();
     await page.getByText('You stopped this answer.').waitFor();
     await call(page).locator('summary').waitFor();
@@ -192,7 +191,7 @@ test('an image of a result is shown, kept, goes along, and goes out with the cha
     const image = call(page, 0).locator('.tool-images img');
     const isThere = () => image.evaluate((one) => /** @type {HTMLImageElement} */ (one).decode().then(() => [one.naturalWidth, one.naturalHeight]));
     assert.deepEqual(await isThere(), [24, 16]);
-    await kept(page);
+    await written(page);
     await page.reload();
     await image.waitFor();
     await becomes(() => isThere(), [24, 16]);
