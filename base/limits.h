@@ -156,6 +156,18 @@ enum {
     LIMIT_MCP_ROUNDS = 16,     /* --mcp-rounds: of calls in one answer */
     LIMIT_MCP_BACK_OFF_S = 60, /* at most between two tries to connect */
 };
+
+/* Built-in tools (--tools) */
+#define LIMIT_TOOL_FILE_BYTES          ((size_t)16 << 20) /* of a file that is read */
+#define LIMIT_TOOL_SEARCHED_FILE_BYTES ((size_t)4 << 20)  /* larger ones are not searched */
+#define LIMIT_TOOL_SEARCH_BYTES        ((size_t)512 << 20)
+#define LIMIT_TOOL_PAGE_BYTES          ((size_t)2 << 20)
+enum {
+    LIMIT_TOOL_THREADS = 8,     /* calls at work at once; others wait */
+    LIMIT_TOOL_ENTRIES = 65536, /* of one folder, and of a search */
+    LIMIT_TOOL_SEARCH_S = 10,
+    LIMIT_TOOL_PAGE_S = 20, /* redirects included */
+};
 /* Stored chats (--history) */
 #define LIMIT_HISTORY_QUOTA      ((uint64_t)16 << 30) /* --history-quota: the database and its files */
 #define LIMIT_HISTORY_CHAT_BYTES ((size_t)64 << 20)   /* text of one chat */

@@ -18,7 +18,7 @@ file(GLOB program_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/server/cli/*.c)
 list(REMOVE_ITEM server_sources ${program_sources})
 add_library(parley_server STATIC ${server_sources} ${assets_c})
 target_link_libraries(parley_server PUBLIC parley_engine PRIVATE PkgConfig::LWS PkgConfig::ZLIB PkgConfig::SQLITE
-    PkgConfig::CURL PkgConfig::EDIT)
+    PkgConfig::CURL PkgConfig::EDIT PkgConfig::XML)
 target_compile_options(parley_server PRIVATE -Wconversion)
 
 add_executable(parley ${program_sources})

@@ -108,6 +108,7 @@ static uint64_t rights_of(sandbox_use use)
 {
     switch (use) {
     case SANDBOX_READ:
+    case SANDBOX_BELOW:
         return READ_FILE | READ_DIR;
     case SANDBOX_WRITE:
         return READ_FILE | READ_DIR | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | REFER |

@@ -20,6 +20,7 @@ typedef struct sandbox sandbox;
 
 typedef enum sandbox_use {
     SANDBOX_READ,
+    SANDBOX_BELOW,  /* the same without what is linked to */
     SANDBOX_WRITE,  /* and read, make, remove, rename */
     SANDBOX_RUN,    /* start this program, and read it */
     SANDBOX_LIST,   /* names in this folder, not what the files hold */

@@ -74,6 +74,7 @@ WRAPPERS = {
     # a file on a thread that waits for it; many streams on one thread
     "curl/": ["server/media/fetch.c", "server/http_client.c"],
     "histedit": ["server/chat/chat_line.c"],
+    "libxml/": ["server/mcp/mcp_html.c"],
     "sqlite3": ["server/history/database.c"],
     "zlib": ["server/service/assets.c", "tools/embed*"],
     "libwebsockets": ["server/net/net*"],

@@ -24,6 +24,7 @@ static const struct {
     {"SQLite", "public domain"},
     {"libcurl", "curl"},
     {"libedit", "BSD-3-Clause"},
+    {"libxml2", "MIT"},
 };
 
 static bool print_file(const char *path)

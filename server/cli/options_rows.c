@@ -253,7 +253,8 @@ static const option_row ROWS[] = {
         .help = "allow requests to name images and videos by http and https URLs of this host",
         .note = "nothing is fetched",
         .more = "May be repeated, or hold several with commas: hosts, *.example.org for the hosts below one, "
-                "and addresses. A host is reached at public addresses only, and redirects must stay within "
+                "* for all, and addresses. A host is reached at public addresses only, and redirects must "
+                "stay within "
                 "the list. An address, and localhost, are allowed as given even where they are not public."),
     ROW(TEXT("media-path", "DIR", media_path), FOR(IN_SERVE, MEDIA),
         .help = "allow requests to name images and videos by file: URLs below this folder",
@@ -380,7 +381,15 @@ static const option_row ROWS[] = {
                 "alwaysAllow, "
                 "disabledTools, disabled, timeout, memoryMiB, cwd. See docs/api.md."),
     ROW(LIST("tools", "NAME", tools), FOR(IN_SERVE, SERVER),
-        .help = "built-in tools that models may use: calculator, time", .note = "none"),
+        .help = "built-in tools that models may use: calculator, time, folder=DIR, fetch[=HOST]",
+        .note = "none",
+        .more =
+            "folder=DIR: the files below DIR are listed, read and searched; no link is followed and nothing "
+            "is "
+            "written. fetch: pages by their address, as text; with hosts (fetch=example.org, "
+            "fetch=*.example.org) only theirs. A host is asked at public addresses only, an address that is "
+            "named (fetch=127.0.0.1) as it is; unless a request says otherwise a person is asked before "
+            "each page. May be repeated, or hold several with commas."),
     ROW(INT("mcp-rounds", "N", mcp_rounds, LIMIT_MCP_ROUNDS, 1, 1000), FOR(IN_SERVE, SERVER),
         .help = "how often a model may call tools in one answer"),
 

@@ -162,6 +162,15 @@ static void allow_model(sandbox *s, const char *path)
     }
 }
 
+/* The C library reads tables of charsets when a text needs them: built-in tools read such texts. */
+static void allow_charsets(sandbox *s, const char *library)
+{
+    char path[PATH_MAX], folder[PATH_MAX];
+    if (strstr(library, "/libc.so") && file_join(path, sizeof path, folder_of(folder, library), "gconv")) {
+        sandbox_allow(s, path, SANDBOX_BELOW);
+    }
+}
+
 /* The libraries of this process, so that the one that reads videos can start: each by itself, as their
  * folders have programs, too. */
 static void allow_program(sandbox *s)
@@ -172,6 +181,7 @@ static void allow_program(sandbox *s)
         char *path = strchr(line, '/');
         if (path) {
             path[strcspn(path, "\n")] = '\0';
+            allow_charsets(s, path);
             sandbox_allow(s, path,
                           strstr(path, "/ld-linux") || strstr(path, "/ld-musl") ? SANDBOX_RUN : SANDBOX_READ);
         }
@@ -275,6 +285,9 @@ void serve_sandbox_begin(serve_sandbox *box, const options *o, const char *uploa
         allow_program(s);
         allow_system(s, box->connects);
         allow_options(s, o, uploads);
+        for (size_t i = 0; mcp && i < mcp->n; i++) {
+            sandbox_allow(s, mcp->servers[i].folder, SANDBOX_BELOW);
+        }
     } else {
         log_warn("srv", "sandbox: this kernel has no Landlock, so files stay as they are; see parley doctor");
     }

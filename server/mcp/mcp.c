@@ -282,6 +282,7 @@ static void *loop(void *ctx)
             next = at < next ? at : next;
         }
         wait_and_read(m, next);
+        mcp_worker_collect(m, false);
     }
     for (size_t i = 0; i < m->n_sessions; i++) {
         if (m->sessions[i].config->kind == MCP_HTTP) {
@@ -352,6 +353,7 @@ void mcp_destroy(mcp *m)
         m->asks->owner = 0;
         mcp_ask_drop(m->asks, false);
     }
+    mcp_worker_collect(m, true);
     for (size_t i = 0; i < m->n_sessions; i++) {
         mcp_session *s = &m->sessions[i];
         mcp_pipe_close(s);

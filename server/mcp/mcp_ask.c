@@ -60,6 +60,9 @@ void mcp_ask_free(mcp_ask *ask)
     if (ask->transfer) {
         http_client_stop(ask->s->all->client, ask->transfer);
     }
+    if (ask->worker) {
+        mcp_worker_cancel(ask->worker);
+    }
     *ask->link = ask->next;
     if (ask->next) {
         ask->next->link = ask->link;
@@ -161,13 +164,25 @@ static void write_message(mcp_ask *ask)
     bytes_append_str(out, "}}}");
 }
 
+static bool goes_on(void *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+/* What it offers is said here; a tool may take its time. */
 static void answer_builtin(mcp_ask *ask)
 {
+    enum { BUSY_MS = 50 };
     mcp_session *s = ask->s;
+    if (ask->purpose == MCP_WORK) {
+        ask->send_ms = mcp_worker_start(ask) ? 0.0 : clock_ms() + BUSY_MS;
+        return;
+    }
     json_doc *doc = NULL;
     bytes reply = bytes_empty(LIMIT_MCP_MESSAGE_BYTES);
     if (json_parse(&doc, ask->body.data, ask->body.len, LIMIT_JSON_DEPTH + 8, NULL) == ERR_OK) {
-        mcp_builtin_answer(s->config, json_root(doc), &reply);
+        mcp_builtin_answer(s->config, json_root(doc), &reply, goes_on, NULL);
         json_free(doc);
     }
     mcp_session_read(s, ask, bytes_str(&reply), reply.len);

@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "server/media/fetch.h"
+#include "server/media/remote_host.h"
 
 enum { CONFIG_BYTES = 1 << 20, TEXT_BYTES = 64 << 10, ARENA_BYTES = 16 << 20 };
 
@@ -204,14 +206,51 @@ static void read_address(mcp_config *c, mcp_server_config *s, const json *entry)
     read_pairs(c, s, &s->headers, entry, "headers", ": ");
 }
 
+static void read_folder(mcp_config *c, mcp_server_config *s, const json *entry)
+{
+    struct stat st;
+    const char *path = expand(c, s, json_get(entry, "path"));
+    char *real = path && path[0] ? realpath(path, NULL) : NULL;
+    if (!path || !path[0]) {
+        problem(s, "folder needs a path: the folder that is read");
+    } else if (!real || stat(real, &st) != 0 || !S_ISDIR(st.st_mode)) {
+        problem(s, "there is no folder %.200s", path);
+    } else {
+        s->folder = copy(c, s, real, strlen(real));
+    }
+    free(real);
+}
+
+/* Without a list every host may be asked, at its public addresses. */
+static void check_domains(mcp_config *c, mcp_server_config *s)
+{
+    static const char ALL[] = "*";
+    for (size_t i = 0; i < s->domains.n; i++) {
+        if (!remote_rule_is_valid(s->domains.items[i])) {
+            problem(s, "\"%.100s\" is not a host; it takes hosts, *.hosts, addresses and *",
+                    s->domains.items[i]);
+        }
+    }
+    if (s->domains.n == 0) {
+        add_word(c, s, &s->domains, copy(c, s, ALL, sizeof ALL - 1));
+    }
+}
+
 static void read_builtin(mcp_config *c, mcp_server_config *s, const json *entry)
 {
     s->kind = MCP_BUILTIN;
     s->builtin = expand(c, s, json_get(entry, "builtin"));
-    if (!s->builtin || (strcmp(s->builtin, "calculator") != 0 && strcmp(s->builtin, "time") != 0)) {
-        problem(s, "builtin must be calculator or time");
-    }
     s->consent = MCP_NEVER_ASK; /* they change nothing and tell nobody; who turned them on wants them */
+    const char *name = s->builtin ? s->builtin : "";
+    if (strcmp(name, "folder") == 0) {
+        read_folder(c, s, entry);
+    } else if (strcmp(name, "fetch") == 0) {
+        s->consent = MCP_ASK; /* an address tells another host what the model wrote into it */
+        read_words(c, s, &s->domains, entry, "domains");
+        check_domains(c, s);
+    } else if (strcmp(name, "calculator") != 0 && strcmp(name, "time") != 0) {
+        problem(s, "builtin must be calculator, time, folder or fetch");
+    }
 }
 
 /* ---- a server ---- */
@@ -312,17 +351,54 @@ static err_code read_file(mcp_config *c, const char *file, err_detail *d)
                     : err;
 }
 
-/* A name of --tools, as an entry of the file would say it. */
-static err_code read_tool(mcp_config *c, const char *item, size_t len, err_detail *d)
+/* An item NAME=VALUE of --tools, if its name is this; its value, NULL otherwise. */
+static const char *value_of(const char *item, size_t len, const char *name)
+{
+    const size_t n = strlen(name);
+    return len > n + 1 && strncmp(item, name, n) == 0 && item[n] == '=' ? item + n + 1 : NULL;
+}
+
+/* Appends the members of an entry for a built-in server: all hosts of --tools are those of one. */
+static void write_tool(bytes *out, const char *tools, const char *item, size_t len)
+{
+    const char *folder = value_of(item, len, "folder"), *host = value_of(item, len, "fetch");
+    if (folder) {
+        bytes_json(out, "{\"builtin\":\"folder\",\"path\":%.*s}", (int)(item + len - folder), folder);
+    } else if (host) {
+        bytes_append_str(out, "{\"builtin\":\"fetch\",\"domains\":[");
+        const char *comma = "";
+        for (const char *p = tools; *p;) {
+            const size_t blank = strspn(p, " "), n = strcspn(p, ",");
+            const char *one = n > blank ? value_of(p + blank, n - blank, "fetch") : NULL;
+            if (one) {
+                bytes_json(out, "%-s%.*s", comma, (int)(p + n - one), one);
+                comma = ",";
+            }
+            p += n + (p[n] == ',');
+        }
+        bytes_append_str(out, "]}");
+    } else {
+        bytes_json(out, "{\"builtin\":%.*s}", (int)len, item);
+    }
+}
+
+/* An item of --tools, as an entry of the file would say it. */
+static err_code read_tool(mcp_config *c, const char *tools, const char *item, size_t len, err_detail *d)
 {
     char label[MCP_LABEL_MAX + 1];
     bytes text = bytes_empty(TEXT_BYTES);
     json_doc *doc = NULL;
-    bytes_json(&text, "{\"builtin\":%.*s}", (int)len, item);
+    write_tool(&text, tools, item, len);
     err_code err = json_parse(&doc, bytes_str(&text), text.len, LIMIT_JSON_DEPTH, d);
     bytes_deinit(&text);
     if (err == ERR_OK) {
-        snprintf(label, sizeof label, "%.*s", (int)len, item);
+        const char *builtin = json_str(json_get(json_root(doc), "builtin"), "");
+        const bool is_known = mcp_config_find(c, builtin) != NULL;
+        snprintf(label, sizeof label, is_known ? "%.*s-%zu" : "%.*s", MCP_LABEL_MAX - 8, builtin, c->n + 1);
+        if (is_known && value_of(item, len, "fetch")) { /* read with the first of them */
+            json_free(doc);
+            return ERR_OK;
+        }
         read_server(c, label, json_root(doc));
         const char *why = c->servers[c->n - 1].problem;
         err = why[0] ? err_set(d, ERR_INVALID, "--tools %.*s: %s", (int)len, item, why) : ERR_OK;
@@ -347,7 +423,7 @@ err_code mcp_config_read(mcp_config **out, const char *file, const char *tools, 
         const size_t n = strcspn(p, ",");
         const size_t blank = strspn(p, " ");
         if (n > blank) {
-            err = read_tool(c, p + blank, n - blank, d);
+            err = read_tool(c, tools, p + blank, n - blank, d);
         }
         p += n + (p[n] == ',');
     }
@@ -386,7 +462,7 @@ bool mcp_config_connects(const mcp_config *c)
 {
     for (size_t i = 0; c && i < c->n; i++) {
         const mcp_server_config *s = &c->servers[i];
-        if (is_used(s) && s->kind == MCP_HTTP) {
+        if (is_used(s) && (s->kind == MCP_HTTP || s->domains.n > 0)) {
             return true;
         }
     }

@@ -46,6 +46,8 @@ typedef struct mcp_server_config {
     const char *url;               /* MCP_HTTP */
     mcp_words headers;             /* "Name: value" */
     const char *builtin;           /* MCP_BUILTIN: its name */
+    const char *folder;            /* of "folder": an absolute path, which holds no link */
+    mcp_words domains;             /* of "fetch": rules of remote_host.h */
     mcp_consent consent;
     mcp_words always, hidden; /* tools that run without asking; tools that nobody gets */
     int timeout_s;            /* of one call */
@@ -58,7 +60,7 @@ typedef struct mcp_config {
     size_t n;
 } mcp_config;
 
-/* file: the configuration; tools: built-in ones ("calculator,time"); NULL for none of
+/* file: the configuration; tools: built-in ones ("calculator,folder=DIR,fetch=HOST"); NULL for none of
  * either. ERR_INVALID for a file that is no such document and for an unknown built-in tool,
  * ERR_NOT_FOUND, ERR_IO, ERR_NOMEM. */
 MUST_CHECK err_code mcp_config_read(mcp_config **out, const char *file, const char *tools, err_detail *d);

@@ -5,6 +5,7 @@
  * mcp_session.c  the protocol with one server: connecting, lists, calls, their replies
  * mcp_pipe.c     messages over standard streams
  * mcp_post.c     messages over HTTP
+ * mcp_worker.c   calls of built-in tools, each on a thread
  */
 #ifndef PARLEY_SERVER_MCP_MCP_STATE_H
 #define PARLEY_SERVER_MCP_MCP_STATE_H
@@ -56,6 +57,7 @@ typedef struct mcp_ask {
     char type[64], redirect[256];
     char last_event[128]; /* where a stream goes on that was cut; "": it cannot */
     int retry_ms;
+    struct mcp_worker *worker; /* that runs a built-in tool for it; NULL: none */
     struct mcp_ask *next, **link;
 } mcp_ask;
 
@@ -113,6 +115,7 @@ struct mcp {
     size_t n_sessions;
     mcp_ask *asks;
     int64_t last_id;
+    struct mcp_worker *workers;
 };
 
 /* mcp.c: publishes what there is now. */
@@ -161,7 +164,15 @@ bool mcp_post_send(mcp_ask *ask, const char *method, const char *name);
 /* Ends a session at its server (DELETE). */
 void mcp_post_end(mcp_session *s);
 
-/* mcp_builtin.c: answers a request of a built-in server; out: the reply. */
-void mcp_builtin_answer(const mcp_server_config *config, const json *request, bytes *out);
+/* mcp_builtin.c: answers a request of a built-in server; out: the reply. may_go_on: whether somebody waits. */
+void mcp_builtin_answer(const mcp_server_config *config, const json *request, bytes *out,
+                        bool (*may_go_on)(void *ctx), void *ctx);
+
+/* mcp_worker.c: has another thread answer the request, whose body is written; false: too many are at work. */
+bool mcp_worker_start(mcp_ask *ask);
+/* Nobody waits for the worker any more. */
+void mcp_worker_cancel(struct mcp_worker *w);
+/* Takes the replies of those that are ready; all: waits for each, which is cancelled. */
+void mcp_worker_collect(mcp *m, bool all);
 
 #endif

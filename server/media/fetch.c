@@ -128,8 +128,10 @@ static bool set_up(transfer *t)
 /* What the end of a transfer means; the result alone does not tell who ended it. */
 static fetch_end judge(const transfer *t, CURLcode result, fetch_reply *out)
 {
-    const char *redirect = NULL;
+    const char *redirect = NULL, *type = NULL;
     out->status = (int)status_of(t);
+    curl_easy_getinfo(t->curl, CURLINFO_CONTENT_TYPE, &type);
+    snprintf(out->type, sizeof out->type, "%s", type ? type : "");
     if (t->cancelled) {
         return FETCH_CANCELLED;
     }

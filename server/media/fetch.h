@@ -19,7 +19,7 @@
 
 #include "base/compiler.h"
 
-enum { FETCH_URL_MAX = 4096, FETCH_HOST_MAX = 256 };
+enum { FETCH_URL_MAX = 4096, FETCH_HOST_MAX = 256, FETCH_TYPE_MAX = 128 };
 
 typedef struct fetch_target {
     bool is_secure;            /* https */
@@ -51,6 +51,7 @@ typedef struct fetch_order {
 typedef struct fetch_reply {
     int status;
     char redirect[FETCH_URL_MAX]; /* an absolute URL */
+    char type[FETCH_TYPE_MAX];    /* Content-Type; "" if there is none */
 } fetch_reply;
 
 /* False if out of memory. */

@@ -131,7 +131,7 @@ bool remote_rule_is_valid(const char *rule)
     uint8_t address[16];
     const char *name = strncmp(rule, "*.", 2) == 0 ? rule + 2 : rule;
     const size_t len = strlen(name);
-    if (parse_address(address, rule)) {
+    if (parse_address(address, rule) || strcmp(rule, "*") == 0) {
         return true;
     }
     return len > 0 && len <= HOST_MAX && name[0] != '.' && name[len - 1] != '.' && !strstr(name, "..") &&
@@ -143,6 +143,9 @@ static remote_reach reach_by(const char *rule, const char *host, const uint8_t *
 {
     uint8_t meant[16];
     const int meant_family = parse_address(meant, rule);
+    if (strcmp(rule, "*") == 0) {
+        return REMOTE_PUBLIC;
+    }
     if (family || meant_family) {
         return family == meant_family && memcmp(meant, address, sizeof meant) == 0 ? REMOTE_ANYWHERE
                                                                                    : REMOTE_NOWHERE;

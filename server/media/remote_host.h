@@ -5,7 +5,7 @@
  *     if (reach == REMOTE_NOWHERE) { return ERR_INVALID; }
  *     if (!remote_may_connect(reach, address)) { return ERR_INVALID; }      // the resolved one
  *
- * A rule is a host ("example.org"), the hosts below one ("*.example.org"), or an address. Only
+ * A rule is a host ("example.org"), the hosts below one ("*.example.org"), all hosts ("*"), or an address. Only
  * public addresses of a host are connected to, whatever its name resolves to; an address in the
  * rules, and localhost, are allowed as given.
  */

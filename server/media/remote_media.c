@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/hex.h"
 #include "base/limits.h"
-#include "server/media/fetch.h"
 #include "server/media/file_writer.h"
-#include "server/media/remote_host.h"
+#include "server/media/open_below.h"
+#include "server/media/remote_get.h"
 
 static const char REFUSED[] = "remote_media_refused", FAILED[] = "remote_media_failed";
 static const char FILE_SCHEME[] = "file://";
@@ -40,27 +40,47 @@ static err_code disabled(bool is_image, const char *option, err_detail *d)
         what(is_image), option);
 }
 
-static err_code check_host(const remote_media *rm, fetch_target *target, remote_reach *reach, const char *url,
-                           err_detail *d)
+/* What it means to the client that a URL may not be fetched, or brought no file. end: not REMOTE_DONE. */
+static err_code explain(remote_end end, const char *host, int status, bool is_image, err_detail *d)
 {
-    if (!fetch_parse(target, url)) {
+    switch (end) {
+    case REMOTE_NO_URL:
         return err_set_param(d, ERR_INVALID, NULL, REFUSED,
                              "media are fetched from http and https URLs that name a host and no password");
-    }
-    *reach = remote_host_reach(rm->domains, rm->n_domains, target->host);
-    if (*reach == REMOTE_NOWHERE) {
+    case REMOTE_NO_RULE:
         return err_set_param(
             d, ERR_INVALID, NULL, REFUSED,
-            "media are not fetched from %s; --media-domains lists the hosts that are allowed", target->host);
+            "media are not fetched from %s; --media-domains lists the hosts that are allowed", host);
+    case REMOTE_INSECURE:
+        return err_set_param(d, ERR_INVALID, NULL, REFUSED, "an https address leads to %s without encryption",
+                             host);
+    case REMOTE_STATUS:
+        return err_set_param(d, ERR_INVALID, NULL, FAILED, "%s answered with status %d instead of the %s",
+                             host, status, what(is_image));
+    case REMOTE_NOT_PUBLIC:
+        return err_set_param(d, ERR_INVALID, NULL, REFUSED,
+                             "%s is at an address that is not public; media are not fetched from there",
+                             host);
+    case REMOTE_TIMEOUT:
+        return err_set_param(d, ERR_TIMEOUT, NULL, FAILED, "%s took too long to send the %s", host,
+                             what(is_image));
+    case REMOTE_CANCELLED:
+        return err_set(d, ERR_CANCELLED, "cancelled while fetching media");
+    case REMOTE_HOPS:
+        return err_set_param(d, ERR_INVALID, NULL, FAILED, "%s is behind more than %d redirects", host,
+                             LIMIT_REMOTE_HOPS);
+    default:
+        return err_set_param(d, ERR_INVALID, NULL, FAILED,
+                             "the %s could not be fetched from %s: no such host, no connection, or a reply "
+                             "that is broken",
+                             what(is_image), host);
     }
-    return ERR_OK;
 }
 
 err_code remote_media_check(const remote_media *rm, const char *url, bool is_image, const char *path,
                             err_detail *d)
 {
-    fetch_target target;
-    remote_reach reach;
+    char host[FETCH_HOST_MAX];
     const bool is_file = is_file_url(url);
     err_code err = ERR_OK;
     if (is_file && !(rm && rm->folder)) {
@@ -68,7 +88,8 @@ err_code remote_media_check(const remote_media *rm, const char *url, bool is_ima
     } else if (!is_file && !(rm && rm->n_domains)) {
         err = disabled(is_image, "--media-domains", d);
     } else if (!is_file) {
-        err = check_host(rm, &target, &reach, url, d);
+        const remote_end end = remote_check(rm->domains, rm->n_domains, url, host);
+        err = end == REMOTE_DONE ? ERR_OK : explain(end, host, 0, is_image, d);
     }
     if (err != ERR_OK && d) {
         snprintf(d->param, sizeof d->param, "%s", path);
@@ -87,7 +108,6 @@ typedef struct media_fetcher {
     double deadline_ms;          /* for all of the request */
     /* of the file */
     file_writer *writer;
-    remote_reach reach;
     err_code write_error;
     err_detail *detail;
 } media_fetcher;
@@ -96,12 +116,6 @@ static bool is_cancelled(void *ctx)
 {
     const media_fetcher *b = ctx;
     return b->hooks && b->hooks->cancelled && b->hooks->cancelled(b->hooks->ctx);
-}
-
-static bool may_connect(void *ctx, const struct sockaddr *address)
-{
-    const media_fetcher *b = ctx;
-    return remote_may_connect(b->reach, address);
 }
 
 static bool write_file(void *ctx, const void *data, size_t n)
@@ -118,75 +132,24 @@ static err_code too_large(bool is_image, uint64_t max, err_detail *d)
                          (unsigned long long)(max >> 20));
 }
 
-/* What the end of a request that fetched_media no file means to the client. */
-static err_code explain(const media_fetcher *b, fetch_end end, const fetch_reply *reply, const char *host,
-                        bool is_image, uint64_t max, err_detail *d)
-{
-    switch (end) {
-    case FETCH_STATUS:
-        return err_set_param(d, ERR_INVALID, NULL, FAILED, "%s answered with status %d instead of the %s",
-                             host, reply->status, what(is_image));
-    case FETCH_REFUSED:
-        return err_set_param(d, ERR_INVALID, NULL, REFUSED,
-                             "%s is at an address that is not public; media are not fetched from there",
-                             host);
-    case FETCH_TOO_LARGE:
-        return too_large(is_image, max, d);
-    case FETCH_TIMEOUT:
-        return err_set_param(d, ERR_TIMEOUT, NULL, FAILED, "%s took too long to send the %s", host,
-                             what(is_image));
-    case FETCH_CANCELLED:
-        return err_set(d, ERR_CANCELLED, "cancelled while fetching media");
-    case FETCH_UNWRITTEN:
-        return b->write_error;
-    case FETCH_REDIRECT:
-        return err_set_param(d, ERR_INVALID, NULL, FAILED, "%s is behind more than %d redirects", host,
-                             LIMIT_REMOTE_HOPS);
-    default:
-        return err_set_param(d, ERR_INVALID, NULL, FAILED,
-                             "the %s could not be fetched from %s: no such host, no connection, or a reply "
-                             "that is broken",
-                             what(is_image), host);
-    }
-}
-
-/* Follows redirects itself, so that each host on the way is checked like the first. */
 static err_code fetch_file(media_fetcher *b, const char *url, bool is_image, uint64_t max, uint64_t left,
                            err_detail *d)
 {
-    const int limit_s = is_image ? LIMIT_REMOTE_IMAGE_S : LIMIT_REMOTE_VIDEO_S;
-    double end_ms = clock_ms() + limit_s * 1000.0;
-    end_ms = end_ms < b->deadline_ms ? end_ms : b->deadline_ms;
-    fetch_reply reply[2] = {0}; /* the second is the next hop's while the first holds its URL */
-    fetch_target target;
-    bool was_secure = false;
-    for (int hop = 0;; hop++) {
-        err_code err = check_host(b->rm, &target, &b->reach, url, d);
-        if (err == ERR_OK && was_secure && !target.is_secure) {
-            err = err_set_param(d, ERR_INVALID, NULL, REFUSED,
-                                "an https address leads to %s without encryption", target.host);
-        }
-        if (err != ERR_OK) {
-            return err;
-        }
-        const double rest_ms = end_ms - clock_ms();
-        const fetch_order order = {.url = url,
-                                   .timeout_ms = rest_ms < 1.0 ? 1 : (int)rest_ms,
-                                   .max_bytes = left,
-                                   .may_connect = may_connect,
-                                   .write = write_file,
-                                   .cancelled = is_cancelled,
-                                   .ctx = b};
-        const fetch_end end = fetch_get(&reply[hop % 2], &order);
-        if (end == FETCH_DONE) {
-            return ERR_OK;
-        }
-        if (end != FETCH_REDIRECT || hop == LIMIT_REMOTE_HOPS) {
-            return explain(b, end, &reply[hop % 2], target.host, is_image, max, d);
-        }
-        was_secure = target.is_secure;
-        url = reply[hop % 2].redirect;
-    }
+    const double end_ms = clock_ms() + 1000.0 * (is_image ? LIMIT_REMOTE_IMAGE_S : LIMIT_REMOTE_VIDEO_S);
+    const remote_order order = {.rules = b->rm->domains,
+                                .n_rules = b->rm->n_domains,
+                                .url = url,
+                                .end_ms = end_ms < b->deadline_ms ? end_ms : b->deadline_ms,
+                                .max_bytes = left,
+                                .write = write_file,
+                                .cancelled = is_cancelled,
+                                .ctx = b};
+    remote_reply reply;
+    const remote_end end = remote_get(&reply, &order);
+    return end == REMOTE_DONE        ? ERR_OK
+           : end == REMOTE_TOO_LARGE ? too_large(is_image, max, d)
+           : end == REMOTE_UNWRITTEN ? b->write_error
+                                     : explain(end, reply.host, reply.status, is_image, d);
 }
 
 /* ---- file: URLs ---- */
@@ -223,30 +186,6 @@ static bool relative_path(char out[PATH_MAX], const char *folder, const char *ur
     return false;
 }
 
-/* Opens a file below the folder, step by step: no link is followed and no step leads up. -1 if
- * there is none. */
-static int open_below(const char *folder, char *path)
-{
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    char *step = path;
-    while (fd >= 0) {
-        char *slash = strchr(step, '/');
-        if (slash) {
-            *slash = '\0';
-        }
-        const bool is_step = step[0] && strcmp(step, ".") != 0 && strcmp(step, "..") != 0;
-        const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (slash ? O_DIRECTORY : 0);
-        const int next = is_step ? openat(fd, step, flags) : -1;
-        close(fd);
-        fd = next;
-        if (!slash) {
-            break;
-        }
-        step = slash + 1;
-    }
-    return fd;
-}
-
 static err_code copy_file(media_fetcher *b, const char *url, bool is_image, uint64_t max, uint64_t left,
                           err_detail *d)
 {
@@ -255,7 +194,7 @@ static err_code copy_file(media_fetcher *b, const char *url, bool is_image, uint
     struct stat st;
     int64_t got = 0;
     uint64_t at = 0;
-    const int fd = relative_path(path, b->rm->folder, url) ? open_below(b->rm->folder, path) : -1;
+    const int fd = relative_path(path, b->rm->folder, url) ? open_below(b->rm->folder, path, false) : -1;
     if (fd < 0) {
         return err_set_param(d, ERR_INVALID, NULL, REFUSED,
                              "there is no such file below the folder of --media-path");

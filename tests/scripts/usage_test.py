@@ -55,6 +55,7 @@ CALLER = {
     "server/history/database.h": "int64_t scope; size_t len",
     "server/history/history.h": "const char *dir; uint64_t quota",
     "server/history/history_store.h": "json_doc *doc",
+    "server/mcp/mcp_html.h": "bool (*may_go_on)(void *); void *ctx",
     "server/media/preview.h": "const engine *e; file_store *files; uint64_t scope",
     "server/net/net.h": "bool running",
     "server/protocol/api_request.h": "#server/protocol/dialects/chat_request.h; const char *text; "

@@ -4,7 +4,7 @@
  *     node fake_mcp.mjs stubborn FILE // over standard streams: ignores SIGTERM, forks, writes the ids of its processes to FILE
  */
 import { spawn } from 'node:child_process';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 
@@ -83,6 +83,11 @@ if (process.argv[2] === 'stubborn') {
             if (kind === 'broken') { /* an image of which the end is missing */
                 const data = Buffer.from('89504e470d0a1a0a0000000d4948445200000010000000100802000000909168360000ff', 'hex').toString('base64');
                 return json(modern(message, tools, () => ({ content: [{ type: 'image', mimeType: 'image/png', data }] })));
+            }
+            if (kind === 'pictures') { /* those that the call names; "damaged": the half of one */
+                const picture = (name) => readFileSync(new URL(`../../../assets/samples/${name === 'damaged' ? 'color.png' : name}`, import.meta.url));
+                const image = (name) => ({ type: 'image', mimeType: 'image/png', data: (name === 'damaged' ? picture(name).subarray(0, 200) : picture(name)).toString('base64') });
+                return json(modern(message, [{ name: 'show', inputSchema: schema({ names: { type: 'array' } }) }], ({ arguments: { names } }) => ({ content: names.map(image) })));
             }
             if (is_call && kind === 'big') { /* 1 GB, if anybody reads it */
                 reply.writeHead(200, { 'Content-Type': 'application/json' });

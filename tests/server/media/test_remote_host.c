@@ -111,7 +111,7 @@ static void test_addresses(void)
 static void test_reach(void)
 {
     static const char *const RULES[] = {"Example.org", "*.cdn.example.net", "10.1.2.3", "[fd00::7]"};
-    static const char *const LOCAL[] = {"localhost", "*.localhost"};
+    static const char *const LOCAL[] = {"localhost", "*.localhost"}, *const ALL[] = {"*"};
     static const struct {
         const char *host;
         remote_reach reach;
@@ -141,6 +141,9 @@ static void test_reach(void)
         }
     }
     CHECK_INT(remote_host_reach(RULES, 0, "example.org"), REMOTE_NOWHERE);
+    CHECK_INT(remote_host_reach(ALL, 1, "example.org"), REMOTE_PUBLIC);
+    CHECK_INT(remote_host_reach(ALL, 1, "10.1.2.3"), REMOTE_PUBLIC); /* which is no public address */
+    CHECK_INT(remote_host_reach(ALL, 1, "localhost"), REMOTE_PUBLIC);
     CHECK_INT(remote_host_reach(LOCAL, 2, "localhost"), REMOTE_LOOPBACK);
     CHECK_INT(remote_host_reach(LOCAL, 2, "a.localhost"), REMOTE_PUBLIC);
     CHECK_INT(remote_host_reach(LOCAL, 2, "127.0.0.1"), REMOTE_NOWHERE);
@@ -163,9 +166,9 @@ static void test_connections(void)
 static void test_rules(void)
 {
     static const char *const GOOD[] = {"example.org", "*.example.org", "localhost", "127.0.0.1",
-                                       "::1",         "[::1]",         "a-b_c.d"};
+                                       "::1",         "[::1]",         "a-b_c.d",   "*"};
     static const char *const BAD[] = {
-        "",     "*",    "*.",           "*.*.org", "http://example.org", "example.org/x", "example.org:80",
+        "",     "**",   "*.",           "*.*.org", "http://example.org", "example.org/x", "example.org:80",
         ".org", "a..b", "example.org.", "a b",     "[127.0.0.1]",        "[::1",          "*.[::1]"};
     for (size_t i = 0; i < ARRAY_LEN(GOOD); i++) {
         if (!remote_rule_is_valid(GOOD[i])) {
