@@ -66,7 +66,7 @@ const port = origin.address().port, here = `http://127.0.0.1:${port}`;
 const upstream = await startUpstream({ model: 'm' });
 upstream.answer = () => ({ content: 'Done.' });
 const config = join(outside, 'mcp.json');
-writeFileSync(config, JSON.stringify({ mcpServers: { anywhere: { builtin: 'fetch', approval: 'never', timeout: 2 }, gone: { builtin: 'folder', path: join(outside, 'gone') }, wrong: { builtin: 'fetch', domains: ['http://x'] } } }));
+writeFileSync(config, JSON.stringify({ mcpServers: { anywhere: { builtin: 'fetch', approval: 'never' }, gone: { builtin: 'folder', path: join(outside, 'gone') }, wrong: { builtin: 'fetch', domains: ['http://x'] } } }));
 const server = await startServer(['serve', '--port', '0', '--upstream', `up=${upstream.url}`, '--mcp-config', config, '--tools', `folder=${folder},fetch=127.0.0.1,calculator`, '--tools', 'fetch=localhost']);
 const servers = async () => Object.fromEntries((await request(server, { path: '/v1/mcp' })).json().data.map((one) => [one.server_label, one]));
 await eventually(async () => (await request(server, { path: '/v1/models' })).json().data.length, 1);
@@ -208,12 +208,10 @@ test('pages are waited for beside each other, a person is asked first, and who l
     const reply = await post(server, '/v1/responses', { model: 'up/m', input, background: true, store: true, tools: [{ type: 'mcp', server_label: 'fetch', require_approval: 'never' }, { type: 'mcp', server_label: 'calculator' }] });
     const { id } = reply.json(), state = async () => (await request(server, { path: `/v1/responses/${id}` })).json();
     await eventually(() => asked.filter((one) => one === 'waits').length >= 7, true);
-    const begun = Date.now();
     assert.equal((await post(server, `/v1/responses/${id}/cancel`, {})).status, 200);
     await eventually(async () => (await state()).status, 'cancelled');
     upstream.answer = () => ({ content: 'Done.' });
     assert.equal(await call('calculator', 'calculate', { expression: '6*7' }), '42');
-    assert.ok(Date.now() - begun < 15000, 'well before the pages would end by themselves');
 });
 
 test('a call at work holds up the end of the server by a moment only', async () => {

@@ -44,7 +44,7 @@ const config = {
         unset: { command: 'true', env: { KEY: '${MCP_TEST_NOT_SET}' } },
         absent: { command: '/no/such/program' },
         nobody: { url: 'http://127.0.0.1:1/mcp' },
-        ...Object.fromEntries(['good', 'redirect', 'metadata', 'deep', 'names', 'big', 'long', 'broken'].map((kind) => [kind, web(kind)])),
+        ...Object.fromEntries(['good', 'redirect', 'metadata', 'deep', 'names', 'big', 'long', 'broken', 'pictures'].map((kind) => [kind, web(kind)])),
         ...Object.fromEntries(['endless', 'drip'].map((kind) => [kind, web(kind, { timeout: 3 })])),
         off: { command: 'true', disabled: true },
     },
@@ -284,6 +284,21 @@ test('a damaged image of a result becomes words, now and later', async () => {
     assert.equal(later.status, 200, later.text);
     const sent = await post(server, '/v1/responses', { input: [{ role: 'user', content: [{ type: 'input_image', image_url: item.images[0] }] }] });
     assert.equal(sent.status, 400, 'what a person sends is refused as ever');
+});
+
+test('pictures of a result are seen as if a person had sent them, several too', async () => {
+    const picture = (name) => `data:image/png;base64,${readFileSync(new URL(`../../../assets/samples/${name}`, import.meta.url)).toString('base64')}`;
+    const ask = async (content, ...before) => {
+        const reply = await post(server, '/v1/responses', { input: [...before, { role: 'user', content }], max_output_tokens: 60 });
+        assert.equal(reply.status, 200, reply.text);
+        return reply.json().output[0].content[0].text;
+    };
+    for (const [question, said, ...names] of [['What is in the picture?', /green triangle/, 'color.png'], ['How do the two pictures differ?', /brown to red/, 'two-differ-a.png', 'two-differ-b.png']]) {
+        assert.match(await ask([...names.map((name) => ({ type: 'input_image', image_url: picture(name) })), { type: 'input_text', text: question }]), said);
+        const item = await call('pictures', 'show', { names });
+        assert.deepEqual(item.images, names.map(picture));
+        assert.match(await ask(question, { role: 'user', content: 'Show it.' }, item), said);
+    }
 });
 
 test('a call is cancelled while it runs', async () => {

@@ -1,13 +1,27 @@
 /** The rounds of an answer by a model of another server, which says what a test wants: calls beside each other, calls
  * of what does not exist, the client's own beside the server's, and too many rounds. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { eventually, events, post, request, runTests, startServer, test } from '../client.mjs';
 import { startUpstream } from '../upstream/fake_upstream.mjs';
 
 const ROUNDS = 2;
 const calculate = (expression) => ({ name: 'calculate', args: JSON.stringify({ expression }) });
 const upstream = await startUpstream({ model: 'm' });
-const server = await startServer(['serve', '--port', '0', '--upstream', `up=${upstream.url}`, '--tools', 'calculator,time', '--mcp-rounds', String(ROUNDS)]);
+const here = fileURLToPath(new URL('.', import.meta.url));
+const fake = spawn(process.execPath, [join(here, 'fake_mcp.mjs'), 'http'], { stdio: ['ignore', 'pipe', 'inherit'] });
+const port = await new Promise((resolve) => fake.stdout.once('data', (data) => resolve(Number(data))));
+const folder = mkdtempSync(join(tmpdir(), 'parley-rounds-'));
+process.on('exit', () => {
+    fake.kill();
+    rmSync(folder, { recursive: true });
+});
+writeFileSync(join(folder, 'mcp.json'), JSON.stringify({ mcpServers: { pictures: { url: `http://127.0.0.1:${port}/pictures`, approval: 'never' } } }));
+const server = await startServer(['serve', '--port', '0', '--upstream', `up=${upstream.url}`, '--mcp-config', join(folder, 'mcp.json'), '--tools', 'calculator,time', '--mcp-rounds', String(ROUNDS)]);
 await eventually(async () => (await request(server, { path: '/v1/models' })).json().data.length, 1);
 await eventually(async () => (await request(server, { path: '/v1/mcp' })).json().data.every(({ state }) => state === 'ready'), true);
 
@@ -78,6 +92,16 @@ test('too many rounds: the model is told, and the answer ends', async () => {
     assert.ok(upstream.requests.length <= ROUNDS + 2, `${upstream.requests.length} rounds`);
     const text = await respond([{ calls: [calculate('1+1')] }], { stream: true });
     assert.equal(JSON.parse(events(text).findLast((line) => line !== '[DONE]')).type, 'response.completed');
+});
+
+test('pictures of a result go to the other server', async () => {
+    const show = (...names) => ({ calls: [{ name: 'show', args: JSON.stringify({ names }) }] });
+    const tools = [{ type: 'mcp', server_label: 'pictures' }];
+    const given = () => upstream.requests.at(-1).body.messages.flatMap(({ content }) => (Array.isArray(content) ? content : [])).filter(({ type }) => type === 'image_url').map(({ image_url }) => image_url.url);
+    const picture = (name) => readFileSync(join(here, '../../../assets/samples', name)).toString('base64');
+    const output = await respond([show('color.png', 'arrow.png'), { content: 'Two.' }], { tools });
+    assert.equal(output.at(-1).content[0].text, 'Two.');
+    assert.deepEqual(given(), [picture('color.png'), picture('arrow.png')].map((data) => `data:image/png;base64,${data}`));
 });
 
 await runTests();
