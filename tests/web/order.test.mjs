@@ -308,7 +308,7 @@ test('chats of ChatGPT, Open WebUI and llama.cpp come in, with their branches', 
     }];
     const webui = [{
         id: 'x', title: 'Sums', created_at: 1.7e9, updated_at: 1.7e9, pinned: true,
-        chat: { title: 'Sums', history: { currentId: '2', messages: { 1: { id: '1', parentId: null, role: 'user', content: '1 + 1?', timestamp: 1.7e9 }, 2: { id: '2', parentId: '1', role: 'assistant', content: '<details type="reasoning" done="true" duration="1">\n<summary>Thought for 1 second</summary>\n&gt; no\n> One more\n> than one.\n</details>\n2', timestamp: 1.7e9, model: 'm', files: [null, { type: 'file', name: 'sums.txt', file: { data: { content: '1 2' } } }, { type: 'image', url: '/api/v1/files/1/content' }] } } } },
+        chat: { title: 'Sums', history: { currentId: '2', messages: { 1: { id: '1', parentId: null, role: 'user', content: '1 + 1?', timestamp: 1.7e9 }, 2: { id: '2', parentId: '1', role: 'assistant', content: '<details type="reasoning" done="true" duration="1">\n<summary>Thought for 1 second</summary>\n&gt; 1 &lt; 2\n> One more\n> than one.\n</details>\n2', timestamp: 1.7e9, model: 'm', files: [null, { type: 'file', name: 'sums.txt', file: { data: { content: '1 2' } } }, { type: 'image', url: '/api/v1/files/1/content' }] } } } },
     }];
     const llama = {
         conv: { id: 'y', name: 'Notes', lastModified: 1.7e12, currNode: '3' },
@@ -323,7 +323,7 @@ test('chats of ChatGPT, Open WebUI and llama.cpp come in, with their branches', 
     assert.equal(Object.keys(trees.messages).length, 3);
     assert.deepEqual(shownPath(trees)[0].attachments.map(({ missing, width }) => [missing, width]), [[true, 2]]);
     const [sums] = fromJson(JSON.stringify(webui));
-    assert.deepEqual([sums.title, sums.place, shownPath(sums).map(({ text, reasoning }) => [text, reasoning])], ['Sums', { pinned: true }, [['1 + 1?', undefined], ['2', '&gt; no\nOne more\nthan one.']]]);
+    assert.deepEqual([sums.title, sums.place, shownPath(sums).map(({ text, reasoning }) => [text, reasoning])], ['Sums', { pinned: true }, [['1 + 1?', undefined], ['2', '1 < 2\nOne more\nthan one.']]]);
     assert.deepEqual(shownPath(sums)[1].attachments.map(({ kind, name, bytes, missing }) => [kind, name, bytes, missing]), [['text', 'sums.txt', 3, undefined], ['image', 'image', 0, true]]);
     const [notes] = fromJson(JSON.stringify(llama));
     assert.deepEqual(shownPath(notes).map(({ text, reasoning }) => [text, reasoning]), [['Read this', undefined], ['Read.', 'Hm.']]);

@@ -10,8 +10,9 @@
 const MAX_LIST = 112 << 20;
 /** Where ChatGPT marks a source: private letters around what only its page can follow. */
 const CITATION = /\ue200[^\ue201]*\ue201/g;
-/** Thoughts, as Open WebUI writes them before the words. */
+/** Thoughts, as Open WebUI writes them before the words: quoted, and as HTML. */
 const THOUGHTS = /^\s*<details type="reasoning"[^>]*>\s*(?:<summary>[^<]*<\/summary>)?([^]*?)<\/details>/;
+const ENTITIES = { lt: '<', gt: '>', quot: '"', amp: '&', '#x27': "'", '#39': "'" };
 
 /** @param {any} file parsed JSON @returns {any[]|null} chats in our form; null: of none of these pages */
 export function othersChats(file) {
@@ -90,7 +91,7 @@ function openWebUi({ chat, title, created_at: created, updated_at: updated, pinn
         const [, thoughts = ''] = THOUGHTS.exec(text(one?.content)) ?? [];
         return {
             id: one?.id, parent: one?.parentId, role: one?.role, text: text(one?.content).replace(THOUGHTS, '').trim(), created: seconds(one?.timestamp), model: text(one?.modelName || one?.model),
-            reasoning: thoughts.replace(/^> ?/gm, '').trim(), ...(files.length ? { attachments: files } : {}),
+            reasoning: thoughts.replace(/&(lt|gt|quot|amp|#x27|#39);/g, (_, name) => ENTITIES[name]).replace(/^> ?/gm, '').trim(), ...(files.length ? { attachments: files } : {}),
         };
     });
     return { title: title ?? chat.title, created: seconds(created), updated: seconds(updated), place: { pinned, archived }, ...tree(nodes, history.currentId) };
