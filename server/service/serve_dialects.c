@@ -291,20 +291,6 @@ static void last_ollama(serve *s, answer *a, const api_error *e)
 
 /* ---- embeddings and ranks ---- */
 
-static err_code prepare_embedding(gen_request **out, const api_request *r, const completion_prompt *prompt,
-                                  engine *e, const prepare_hooks *hooks, err_detail *d)
-{
-    (void)hooks;
-    return embedding_request_prepare(out, r, prompt, e, d);
-}
-
-static err_code prepare_rerank(gen_request **out, const api_request *r, const completion_prompt *prompt,
-                               engine *e, const prepare_hooks *hooks, err_detail *d)
-{
-    (void)hooks;
-    return rerank_request_prepare(out, r, prompt, e, d);
-}
-
 static vectors_meta vectors_meta_of(const serve *s, const answer *a)
 {
     return (vectors_meta){.id = a->chat_id,
@@ -312,27 +298,28 @@ static vectors_meta vectors_meta_of(const serve *s, const answer *a)
                           .pooling = s->info && s->info->pool == GEN_POOL_MEAN ? "mean" : "last",
                           .is_embedder = s->info && s->info->is_embedder,
                           .opt = &a->opt,
-                          .usage = answer_usage(a)};
+                          .usage = answer_usage(a),
+                          .values = (const float *)(const void *)a->vectors.data,
+                          .n = (size_t)a->n_vectors,
+                          .size = (size_t)a->vector_size};
 }
 
 static void whole_embedding(const serve *s, const answer *a, bytes *out)
 {
     const vectors_meta meta = vectors_meta_of(s, a);
-    embedding_reply_write(out, &meta, (const float *)(const void *)a->vectors.data, (size_t)a->n_vectors,
-                          (size_t)a->vector_size);
+    embedding_reply_write(out, &meta);
 }
 
 static void whole_ollama_embed(const serve *s, const answer *a, bytes *out)
 {
     const vectors_meta meta = vectors_meta_of(s, a);
-    ollama_embedding_write(out, &meta, (const float *)(const void *)a->vectors.data, (size_t)a->n_vectors,
-                           (size_t)a->vector_size);
+    ollama_embedding_write(out, &meta);
 }
 
 static void whole_rerank(const serve *s, const answer *a, bytes *out)
 {
     const vectors_meta meta = vectors_meta_of(s, a);
-    rerank_reply_write(out, &meta, (const float *)(const void *)a->vectors.data, (size_t)a->n_vectors);
+    rerank_reply_write(out, &meta);
 }
 
 /* ---- Responses ---- */
@@ -484,19 +471,19 @@ const dialect dialect_embedding = {.name = "embedding",
                                    .id_prefix = "embd-",
                                    .has_vectors = true,
                                    .parse = embedding_request_parse,
-                                   .prepare = prepare_embedding,
+                                   .prepare = embedding_request_prepare,
                                    .whole = whole_embedding};
 const dialect dialect_ollama_embed = {.name = "ollama_embed",
                                       .id_prefix = "embd-",
                                       .has_vectors = true,
                                       .parse = embedding_request_parse,
-                                      .prepare = prepare_embedding,
+                                      .prepare = embedding_request_prepare,
                                       .whole = whole_ollama_embed};
 const dialect dialect_rerank = {.name = "rerank",
                                 .id_prefix = "rerank-",
                                 .has_vectors = true,
                                 .parse = rerank_request_parse,
-                                .prepare = prepare_rerank,
+                                .prepare = rerank_request_prepare,
                                 .whole = whole_rerank};
 
 #define RESPONSES(body)                                                                                      \

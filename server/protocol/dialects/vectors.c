@@ -174,14 +174,16 @@ static err_code prepare(gen_request **out, const api_request *r, const completio
 }
 
 err_code embedding_request_prepare(gen_request **out, const api_request *r, const completion_prompt *inputs,
-                                   engine *e, err_detail *d)
+                                   engine *e, const prepare_hooks *hooks, err_detail *d)
 {
+    (void)hooks;
     return prepare(out, r, inputs, false, e, d);
 }
 
 err_code rerank_request_prepare(gen_request **out, const api_request *r, const completion_prompt *inputs,
-                                engine *e, err_detail *d)
+                                engine *e, const prepare_hooks *hooks, err_detail *d)
 {
+    (void)hooks;
     return prepare(out, r, inputs, true, e, d);
 }
 
@@ -230,8 +232,9 @@ static void write_vector(bytes *out, const float *v, size_t size, bool is_base64
     bytes_append_char(out, is_base64 ? '"' : ']');
 }
 
-static size_t shown(const vectors_meta *m, size_t size)
+static size_t shown(const vectors_meta *m)
 {
+    const size_t size = m->size;
     return m->opt->n_dims > 0 && (size_t)m->opt->n_dims < size ? (size_t)m->opt->n_dims : size;
 }
 
@@ -241,12 +244,12 @@ static void write_usage(bytes *out, const vectors_meta *m)
                  m->usage.prompt_tokens);
 }
 
-void embedding_reply_write(bytes *out, const vectors_meta *m, const float *vectors, size_t n, size_t size)
+void embedding_reply_write(bytes *out, const vectors_meta *m)
 {
     bytes_append_str(out, "{\"object\":\"list\",\"data\":[");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < m->n; i++) {
         bytes_printf(out, "%s{\"object\":\"embedding\",\"index\":%zu,\"embedding\":", i ? "," : "", i);
-        write_vector(out, vectors + i * size, shown(m, size), m->opt->is_base64);
+        write_vector(out, m->values + i * m->size, shown(m), m->opt->is_base64);
         bytes_append_char(out, '}');
     }
     bytes_json(out, "],\"model\":%s,\"pooling\":%s", m->model, m->pooling);
@@ -259,18 +262,18 @@ void embedding_reply_write(bytes *out, const vectors_meta *m, const float *vecto
     bytes_append_char(out, '}');
 }
 
-void ollama_embedding_write(bytes *out, const vectors_meta *m, const float *vectors, size_t n, size_t size)
+void ollama_embedding_write(bytes *out, const vectors_meta *m)
 {
     if (m->opt->is_plain) {
         bytes_append_str(out, "{\"embedding\":");
-        write_vector(out, vectors, shown(m, size), false);
+        write_vector(out, m->values, shown(m), false);
         bytes_append_char(out, '}');
         return;
     }
     bytes_json(out, "{\"model\":%s,\"embeddings\":[", m->model);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < m->n; i++) {
         bytes_append_str(out, i ? "," : "");
-        write_vector(out, vectors + i * size, shown(m, size), false);
+        write_vector(out, m->values + i * m->size, shown(m), false);
     }
     bytes_printf(out, "],\"prompt_eval_count\":%d}", m->usage.prompt_tokens);
 }
@@ -290,8 +293,9 @@ static int by_score(const void *a, const void *b)
                                 : (x->index > y->index) - (x->index < y->index);
 }
 
-void rerank_reply_write(bytes *out, const vectors_meta *m, const float *scores, size_t n)
+void rerank_reply_write(bytes *out, const vectors_meta *m)
 {
+    size_t n = m->n;
     const char *texts = m->opt->fields;
     ranked *all = calloc(n + 1, sizeof *all);
     json_doc *doc = NULL;
@@ -301,7 +305,7 @@ void rerank_reply_write(bytes *out, const vectors_meta *m, const float *scores, 
     }
     const json *text = doc ? json_child(json_root(doc)) : NULL;
     for (size_t i = 0; i < n; i++) {
-        all[i] = (ranked){i, scores[i], text};
+        all[i] = (ranked){i, m->values[i], text};
         text = text ? json_next(text) : NULL;
     }
     if (n > 0) {

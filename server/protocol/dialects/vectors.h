@@ -4,8 +4,8 @@
  *
  *     completion_prompt inputs;
  *     err = embedding_request_parse(&r, &inputs, text, len, info, &detail);
- *     err = embedding_request_prepare(&request, &r, &inputs, e, &detail);
- *     embedding_reply_write(&out, &meta, vectors, n, size);
+ *     err = embedding_request_prepare(&request, &r, &inputs, e, NULL, &detail);
+ *     embedding_reply_write(&out, &meta);
  */
 #ifndef PARLEY_SERVER_PROTOCOL_DIALECTS_VECTORS_H
 #define PARLEY_SERVER_PROTOCOL_DIALECTS_VECTORS_H
@@ -21,11 +21,14 @@ MUST_CHECK err_code embedding_request_parse(api_request *r, completion_prompt *i
 MUST_CHECK err_code rerank_request_parse(api_request *r, completion_prompt *inputs, const char *text,
                                          size_t len, const engine_info *info, err_detail *d);
 
-/* The request of the engine, which the caller then owns; see engine_prepare_inputs. */
+/* The request of the engine, which the caller then owns; see engine_prepare_inputs. As dialect.prepare: texts
+ * alone need no hooks. */
 MUST_CHECK err_code embedding_request_prepare(gen_request **out, const api_request *r,
-                                              const completion_prompt *inputs, engine *e, err_detail *d);
+                                              const completion_prompt *inputs, engine *e,
+                                              const prepare_hooks *hooks, err_detail *d);
 MUST_CHECK err_code rerank_request_prepare(gen_request **out, const api_request *r,
-                                           const completion_prompt *inputs, engine *e, err_detail *d);
+                                           const completion_prompt *inputs, engine *e,
+                                           const prepare_hooks *hooks, err_detail *d);
 
 typedef struct vectors_meta {
     const char *id, *model;
@@ -33,14 +36,16 @@ typedef struct vectors_meta {
     bool is_embedder;    /* the checkpoint is made for embeddings */
     const reply_options *opt;
     reply_usage usage;
+    const float *values; /* [n, size] vectors, or [n] scores */
+    size_t n, size;
 } vectors_meta;
 
-/* The whole reply of n vectors of `size` numbers each: shortened to opt->n_dims, of length 1. */
-void embedding_reply_write(bytes *out, const vectors_meta *m, const float *vectors, size_t n, size_t size);
+/* The whole reply of the vectors: shortened to opt->n_dims, of length 1. */
+void embedding_reply_write(bytes *out, const vectors_meta *m);
 /* The same in Ollama's forms. */
-void ollama_embedding_write(bytes *out, const vectors_meta *m, const float *vectors, size_t n, size_t size);
-/* n documents by how well they fit, the best first; opt->fields has their texts as a JSON list, or is
+void ollama_embedding_write(bytes *out, const vectors_meta *m);
+/* The documents by how well they fit, the best first; opt->fields has their texts as a JSON list, or is
  * NULL. */
-void rerank_reply_write(bytes *out, const vectors_meta *m, const float *scores, size_t n);
+void rerank_reply_write(bytes *out, const vectors_meta *m);
 
 #endif
