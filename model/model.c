@@ -63,7 +63,8 @@ static err_code open_template(model *m, err_detail *detail)
     if (!err && text.len > 0) {
         err = chat_template_compile(&m->template, bytes_str(&text), text.len, detail);
         if (err) {
-            err = err_prefix(detail, err, "chat template of %s", model_dir(m));
+            err = err_set(detail, err, "chat template of %s: %s; --chat-template-file gives it another one",
+                          model_dir(m), detail->text);
         }
     }
     bytes_deinit(&text);
@@ -83,6 +84,10 @@ static err_code read_config(model *m, err_detail *detail)
             "alone?); images are refused",
             model_dir(m));
         m->cfg.has_vision = false;
+    }
+    if (!err && m->cfg.text_alone) {
+        log_warn("mod", "%s: vision towers of the family %s are not supported; it reads text alone",
+                 model_dir(m), m->cfg.family);
     }
     return err;
 }

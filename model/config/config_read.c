@@ -295,7 +295,7 @@ static void read_scaling(model_config *cfg, const config_section *rope)
         read_llama3(&cfg->full.rope, rope);
     } else if (strcmp(type, "linear") == 0) {
         cfg->full.rope.linear_factor = config_number(rope, "factor", 1.0, 1e6, NAN);
-    } else if (strcmp(type, "default") != 0) {
+    } else if (strcmp(type, "default") != 0 && strcmp(type, "mrope") != 0) { /* mrope: sections alone */
         config_fail(rope, ERR_UNSUPPORTED,
                     "\"rope_type\" is \"%.40s\"; default, linear, llama3 and yarn are supported", type);
     }

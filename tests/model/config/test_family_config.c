@@ -229,6 +229,15 @@ static void test_llama_and_others(void)
     CHECK(cfg.attention_biases && cfg.layers[1] == LAYER_ATTENTION && cfg.layers[2] == LAYER_SLIDING);
     CHECK_OK(load_with(&cfg, "qwen2", ",\"use_sliding_window\":false", &d), d);
     CHECK_INT(cfg.n_sliding_layers, 0);
+    CHECK_OK(
+        load(&cfg,
+             "{\"model_type\":\"qwen2_5_vl\",\"vision_config\":{\"model_type\":\"qwen2_5_vl\"}," RANDOM_SIZES
+             ",\"intermediate_size\":80,\"rope_theta\":1e6,\"use_sliding_window\":false,\"rope_scaling\":{"
+             "\"type\":"
+             "\"mrope\",\"mrope_section\":[2,3,3]}}",
+             &d),
+        d);
+    CHECK(!cfg.has_vision && cfg.text_alone && cfg.attention_biases && cfg.n_sliding_layers == 0);
     CHECK_OK(load_with(&cfg, "smollm3", ",\"no_rope_layers\":[1,0,1,0]", &d), d);
     CHECK(!cfg.no_rope[0] && cfg.no_rope[1] && !cfg.no_rope[2] && cfg.no_rope[3]);
     CHECK_OK(load_with(&cfg, "smollm3", ",\"no_rope_layers\":null", &d), d);
