@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { becomes, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { becomes, checkScreen, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -96,7 +96,7 @@ test('the program switches between two checkpoints', { skip }, async (t) => {
     assert.equal(spawnSync(maker, [join(folder, 'eyes'), join(folder, 'rough.gguf'), 'q8_0']).status, 0);
     renameSync(join(folder, 'mmproj-rough.gguf'), join(folder, '.kept'));
     let log = '';
-    const server = spawn(program, ['serve', '-m', 'eyes', '--models-dir', folder, '--port', '0', '--threads', '1', '-n', '8'], { env: { ...process.env, PARLEY_CONFIG: 'none' } });
+    const server = spawn(program, ['serve', '-m', 'eyes', '--models-dir', folder, '--models-max', '2', '--port', '0', '--threads', '1', '-n', '8'], { env: { ...process.env, PARLEY_CONFIG: 'none' } });
     const ended = new Promise((resolve) => server.on('exit', resolve));
     t.after(() => server.kill('SIGTERM') && ended);
     for (const stream of [server.stdout, server.stderr]) stream.on('data', (data) => (log += data));
@@ -119,6 +119,14 @@ test('the program switches between two checkpoints', { skip }, async (t) => {
     await page.getByRole('button', { name: 'Use eyes' }).click();
     await name(page, 'Eyes');
     await page.getByLabel('Add images').waitFor({ state: 'attached' });
+    /* The one before stays in memory until it is unloaded, here by the keyboard. */
+    const list = page.getByRole('region', { name: 'Models' });
+    await list.getByText('in memory').waitFor();
+    await checkScreen(page, 'a model that stays in memory');
+    await page.getByRole('button', { name: 'Unload rough' }).focus();
+    await page.keyboard.press('Enter');
+    await list.getByText('in memory').waitFor({ state: 'detached' });
+    assert.deepEqual((await (await fetch(new URL('v1/models', url))).json()).data.map(({ id, status }) => [id, status.value]), [['eyes', 'loaded'], ['rough', 'unloaded']]);
     await other.done();
     await done();
 });

@@ -1,6 +1,6 @@
 /**
  * <model-list>: the models of the server, in the menu under the model's name: the current one is
- * marked, those that cannot be loaded are folded at the end. Loaded when the menu opens first; what
+ * marked, and those that stay in memory, which can be unloaded; those that cannot be loaded are folded at the end. Loaded when the menu opens first; what
  * is on its way shows in the page's own bar, too.
  */
 import { LitElement, html, nothing } from '../../vendor/lit.js';
@@ -62,12 +62,12 @@ class ModelList extends LitElement {
         this.chat.setOption(which, options[which] === model ? undefined : model);
     }
 
-    /** @param {string} model */
-    async #load(model) {
-        this.wanted = model;
+    /** Loads a model, or takes one out of memory that does not answer now. @param {string} model @param {'load'|'unload'} what */
+    async #load(model, what = 'load') {
+        this.wanted = what === 'load' ? model : '';
         this.problem = '';
         try {
-            const reply = await this.connection.fetch('models/load', {
+            const reply = await this.connection.fetch(`models/${what}`, {
                 method: 'POST',
                 headers: { 'Content-Type': 'application/json' },
                 body: JSON.stringify({ model }),
@@ -117,9 +117,10 @@ class ModelList extends LitElement {
         const isNext = this.wanted === one.id || server?.next_model === one.id;
         const isLoading = isNext && server?.state === 'loading';
         const isCurrent = one.upstream ? one.id === this.chat.loadedModel : one.status?.value === 'loaded' && one.status.current !== false;
+        const isResident = !isCurrent && !one.upstream && one.status?.value === 'loaded';
         return html`<li class=${isCurrent ? 'current' : ''} aria-current=${isCurrent ? 'true' : nothing}>
             ${isCurrent ? icon('check') : nothing}
-            <span class="model-words"><strong>${one.id}</strong>${describe(one)}</span>
+            <span class="model-words"><strong>${one.id}</strong>${describe(one, isResident)}</span>
             ${isLoading
                 ? html`<progress max="1" .value=${server.progress ?? 0} aria-label=${t`${one.id} is being loaded`}></progress>`
                 : isNext
@@ -130,16 +131,19 @@ class ModelList extends LitElement {
                       ? nothing
                       : html`<button type="button" class="quiet small" ?disabled=${!!this.wanted} aria-label=${t`Use ${one.id}`}
                             @click=${() => this.#load(one.id)}>${t`Use`}</button>`}
-            ${one.status?.value === 'failed' ? nothing : this.#choices(one.id)}
+            ${one.status?.value === 'failed' ? nothing : this.#choices(one.id, isResident)}
         </li>`;
     }
 
-    /** @param {string} id */
-    #choices(id) {
+    /** @param {string} id @param {boolean} isResident it may be unloaded */
+    #choices(id, isResident) {
         const { model, beside } = this.chat.current.options ?? {};
         const choice = (which, isOn, words, label) => html`<button type="button" class="switch small" aria-pressed=${isOn} aria-label=${label} @click=${() => this.#ofChat(which, id)}>${words}</button>`;
         return html`<span class="model-choices">
             ${choice('model', model === id, t`In this chat`, t`${id} answers in this chat`)} ${choice('beside', beside === id, t`Beside`, t`${id} answers beside`)}
+            ${isResident
+                ? html`<button type="button" class="quiet small" ?disabled=${!!this.wanted} aria-label=${t`Unload ${id}`} @click=${() => this.#load(id, 'unload')}>${t`Unload`}</button>`
+                : nothing}
         </span>`;
     }
 }
@@ -189,8 +193,8 @@ function readsWords(modalities) {
     return listed([t`images`, ...(modalities.includes('video') ? [t`videos`] : [])]);
 }
 
-/** @param {any} one */
-function describe(one) {
+/** @param {any} one @param {boolean} isResident in memory, though another one is in use */
+function describe(one, isResident) {
     if (one.status?.error) return html`<small>${one.status.error}</small>`;
     const context = one.meta?.n_ctx ?? one.meta?.n_ctx_train;
     const words = [
@@ -198,6 +202,7 @@ function describe(one) {
         one.meta?.size ? formatBytes(one.meta.size) : '',
         one.architecture ? readsWords(one.architecture.input_modalities) : '',
         context ? plural(context, '{0} token', '{0} tokens') : '',
+        isResident ? t`in memory` : '',
     ].filter(Boolean);
     return words.length ? html`<small>${words.join(' · ')}</small>` : nothing;
 }
