@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { SAMPLES, becomes, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
+import { PHONE, SAMPLES, becomes, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 
 const VIDEO = join(fileURLToPath(import.meta.url), '../../../assets/samples/ball-moves.mp4');
@@ -210,6 +210,10 @@ test('a dialog on a phone is a sheet of its own, and a menu stays on the screen'
     await send(page, 'say one');
     await lastAnswer(page);
     await openSettings(page, 'This browser');
+    await page.setViewportSize({ width: 1280, height: 800 }); // wide once, and narrow again: the list does not cover the page
+    await page.locator('.with-sidebar').waitFor();
+    await page.setViewportSize(PHONE);
+    await page.locator('.with-sidebar').waitFor({ state: 'detached' });
     const { x, y, width, height } = await box(page.locator('#settings'));
     assert.deepEqual([x, y, width, height], [0, 0, 390, 844]);
     await page.keyboard.press('Escape');

@@ -109,6 +109,7 @@ class ParleyApp extends LitElement {
         this.chat.addEventListener('options', () => (this.#modelChanged(), this.requestUpdate()));
         this.chat.addEventListener('notice', (event) => this.#notify(event.detail));
         addEventListener('hashchange', () => this.#route());
+        NARROW.addEventListener('change', () => this.requestUpdate()); // a window made narrow, a phone turned
         document.addEventListener('selectionchange', () => {
             clearTimeout(this.selecting);
             this.selecting = setTimeout(() => this.#selected(), SELECTING_MS);

@@ -251,7 +251,7 @@ class ChatSidebar extends LitElement {
                 ${this.chat.isRunning(entry.id) ? html`<span class="running" role="img" aria-label=${t`Answering`}></span>` : nothing}
                 ${this.chat.unread.has(entry.id) ? html`<span class="unread" role="img" aria-label=${t`New answer`}></span>` : nothing}
                 <span class="entry-words">
-                    <span class="entry-title">${marked(entry.title, this.words)}</span>
+                    <span class="entry-title"><bdi>${marked(entry.title, this.words)}</bdi></span>
                     ${this.#where(entry)}
                 </span>
             </a>
