@@ -29,6 +29,7 @@ const SAVE_NOTICE_MS = 60_000;
 const TITLE_SOURCE = 1_000;
 const TITLE_TOKENS = 24;
 const TITLE_MAX = 80;
+const TITLE_WORDS = 9; // the model is asked for six
 
 export class Chat extends EventTarget {
     /**
@@ -293,7 +294,8 @@ export class Chat extends EventTarget {
             const body = await reply.json();
             if (!reply.ok) throw new Error(body.error?.message);
             const title = String(body.choices[0].message.content ?? '').split('\n')[0].replace(/^[\s"'“*#]+|[\s"'”*.]+$/g, '').slice(0, TITLE_MAX);
-            if (!title) throw new Error(t`The model gave no title.`);
+            // More than it was asked for is an answer, not a title.
+            if (!title || title.split(/\s+/).length > TITLE_WORDS) throw new Error(t`The model gave no title.`);
             // Whoever named it meanwhile knows better.
             if (conversation.title === before) await this.rename(id, title);
         } catch (error) {
