@@ -67,7 +67,7 @@ const upstream = await startUpstream({ model: 'm' });
 upstream.answer = () => ({ content: 'Done.' });
 const config = join(outside, 'mcp.json');
 writeFileSync(config, JSON.stringify({ mcpServers: { anywhere: { builtin: 'fetch', approval: 'never' }, gone: { builtin: 'folder', path: join(outside, 'gone') }, wrong: { builtin: 'fetch', domains: ['http://x'] } } }));
-const server = await startServer(['serve', '--port', '0', '--upstream', `up=${upstream.url}`, '--mcp-config', config, '--tools', `folder=${folder},fetch=127.0.0.1,calculator`, '--tools', 'fetch=localhost']);
+const server = await startServer(['serve', '--port', '0', '--upstream', `up=${upstream.url}`, '--mcp-config', config, '--tools', `folder=${folder},fetch=127.0.0.1,calculator`, '--tools', 'fetch=localhost', '--drain-timeout', '1']);
 const servers = async () => Object.fromEntries((await request(server, { path: '/v1/mcp' })).json().data.map((one) => [one.server_label, one]));
 await eventually(async () => (await request(server, { path: '/v1/models' })).json().data.length, 1);
 await eventually(async () => ['folder', 'fetch', 'anywhere'].filter(async (label) => (await servers())[label].state === 'ready').length, 3);
@@ -220,7 +220,6 @@ test('a call at work holds up the end of the server by a moment only', async () 
     const reply = await post(server, '/v1/responses', { model: 'up/m', input: 'Go.', background: true, store: true, tools: [{ type: 'mcp', server_label: 'fetch', require_approval: 'never' }] });
     assert.equal(reply.status, 200);
     await eventually(() => asked.length > n, true);
-    server.child.kill('SIGTERM');
     server.child.kill('SIGTERM');
     await server.exited;
     assert.ok(!/Sanitizer|runtime error/.test(server.err), server.err);
