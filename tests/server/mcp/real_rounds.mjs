@@ -104,4 +104,5 @@ test('pictures of a result go to the other server', async () => {
     assert.deepEqual(given(), [picture('color.png'), picture('arrow.png')].map((data) => `data:image/png;base64,${data}`));
 });
 
+process.on('exit', () => server.child.kill());
 await runTests();
