@@ -10,7 +10,7 @@ const SHARED = 'parley-shared';
 /** Fetched by the page when it needs them: without a server it is too late. */
 const ON_DEMAND = [
     'vendor/highlight.js', 'vendor/temml.js', 'js/views/viewer.js', 'js/views/clip.js', 'js/views/model-list.js', 'js/views/prompts.js', 'js/views/voice.js', 'js/protocol/upload.js', 'js/protocol/sha256.js', 'js/state/prompts.js', 'js/state/shared.js',
-    'css/tools.css', 'js/views/tool-view.js', 'js/views/tools-menu.js', 'js/state/tools.js', 'js/state/transfer.js', 'js/state/import_others.js', 'js/documents/zip.js', 'js/state/history_server.js', 'js/state/offline_copy.js',
+    'css/tools.css', 'js/views/tool-view.js', 'js/views/tools-menu.js', 'js/views/tool-offers.js', 'js/state/tools.js', 'js/state/transfer.js', 'js/state/import_others.js', 'js/documents/zip.js', 'js/state/history_server.js', 'js/state/offline_copy.js',
 ];
 const NAME_HEADER = 'X-Name';
 

@@ -243,6 +243,12 @@ class ChatComposer extends LitElement {
                         @change=${this.#chosen}
                     />
                 </label>
+                ${this.chat.current.options?.tools
+                    ? menuButton({
+                          id: 'offers', label: t`Add from a server`, face: icon('plus'), onOpen: () => import('./tool-offers.js').catch(() => (this.refused = [t`The server cannot be reached for this part of the page. Try again when it is back.`])),
+                          content: html`<tool-offers .chat=${this.chat} .composer=${this}></tool-offers>`,
+                      })
+                    : nothing}
                 ${this.model.vision && isTouchDevice()
                     ? html`<label class="button quiet icon-only" title=${t`Take a photo`}>
                           ${icon('camera')}
