@@ -53,7 +53,7 @@ export async function openChat(browser, url, { phone = false, ...options } = {})
         );
     });
     const page = await context.newPage();
-    watch(page, url, faults);
+    watch(page, url.split('#')[0], faults);
     const reload = page.reload.bind(page);
     page.reload = async (how) => {
         const reply = await reload(how);

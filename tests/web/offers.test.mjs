@@ -153,8 +153,7 @@ test('a chat that the server keeps: calls and results after a reload, and in a s
     await until(async () => (await keptAnswer()).includes('168'), 'the answer to be kept');
     await page.reload();
     await isDone(page);
-    const second = await openChat(browser, url);
-    await second.page.goto(`${url}${hash}`);
+    const second = await openChat(browser, `${url}${hash}`);
     await isDone(second.page);
     await send(second.page, 'Calculate 200 + 22.');
     await second.page.waitForFunction(() => document.querySelectorAll('chat-message .answer').length === 2);

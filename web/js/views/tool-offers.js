@@ -166,7 +166,7 @@ class ToolOffers extends LitElement {
         return html`<h3 dir="auto">${title || name}</h3>
             ${description ? html`<p class="note" dir="auto">${description}</p>` : nothing}
             ${wanted.filter((one) => one?.name).map(
-                (one) => html`<label class="offer-field"><span dir="auto">${one.name}${one.required ? nothing : html` <small>${t`may stay empty`}</small>`}</span>
+                (one) => html`<label class="field offer-field"><span dir="auto">${one.name}${one.required ? nothing : html` <small>${t`may stay empty`}</small>`}</span>
                     <input type="text" dir="auto" name=${one.name} ?required=${one.required} @keydown=${key} />
                     ${one.description ? html`<small dir="auto">${one.description}</small>` : nothing}</label>`,
             )}
