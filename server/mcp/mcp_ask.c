@@ -77,8 +77,7 @@ void mcp_ask_free(mcp_ask *ask)
     free(ask);
 }
 
-/* A message that no reply belongs to. */
-void mcp_notice_send(mcp_session *s, const bytes *text)
+int64_t mcp_notice_send(mcp_session *s, const bytes *text)
 {
     if (s->config->kind == MCP_STDIO) {
         mcp_pipe_send(s, bytes_str(text), text->len);
@@ -86,8 +85,10 @@ void mcp_notice_send(mcp_session *s, const bytes *text)
         mcp_ask *ask = mcp_ask_new(s, MCP_NOTICE, LIMIT_MCP_CONNECT_S);
         if (ask) {
             bytes_append(&ask->body, text->data, text->len);
+            return ask->id;
         }
     }
+    return 0;
 }
 
 void mcp_ask_drop(mcp_ask *ask, bool is_told)

@@ -180,7 +180,8 @@ static void on_end(void *ctx, http_end end, const char *why)
     mcp_ask *ask = ctx;
     if (end == HTTP_DONE && ask->is_stream && ask->reply.len > 0 && !ask->is_answered) {
         take_event(ask, ask->reply.data, ask->reply.len); /* without the empty line */
-    } else if (end == HTTP_DONE && ask->status < 500 && ask->reply.len > 0 && !ask->is_stream) {
+    } else if (end == HTTP_DONE && ask->status < 500 && ask->reply.len > 0 && !ask->is_stream &&
+               !mcp_session_is_lost(ask)) {
         mcp_session_read(ask->s, ask, ask->reply.data, ask->reply.len);
     }
     ask->transfer = NULL;

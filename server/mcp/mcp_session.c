@@ -28,6 +28,7 @@ void mcp_session_open(mcp_session *s)
     s->is_failing = false;
     s->opened_ms = clock_ms();
     s->session_id[0] = '\0';
+    s->greeting_id = 0;
     if (s->config->kind == MCP_STDIO && mcp_pipe_open(s, &d) != ERR_OK) {
         mcp_session_fail(s, "%s", d.text);
         return;
@@ -68,7 +69,6 @@ static void take_identity(mcp_session *s, const json *result)
     s->has_resources = json_get(can, "resources") != NULL;
     s->has_prompts = json_get(can, "prompts") != NULL;
     s->step = STEP_LISTING;
-    list_next(s, MCP_LIST_TOOLS);
 }
 
 static bool has_version(const json *list, const char *version)
@@ -88,6 +88,7 @@ static void on_discovered(mcp_session *s, const json *result, const json *error)
     if (result && has_version(versions, MCP_MODERN)) {
         s->knows_era = true;
         take_identity(s, result);
+        list_next(s, MCP_LIST_TOOLS);
     } else if (json_is(versions, JSON_ARRAY) && !has_version(versions, MCP_LEGACY) &&
                !has_version(versions, "2025-06-18") && !has_version(versions, "2025-03-26")) {
         mcp_session_fail(s, "it speaks none of the protocols %s and %s", MCP_MODERN, MCP_LEGACY);
@@ -111,9 +112,24 @@ static void on_initialized(mcp_session *s, const json *result)
     snprintf(s->protocol, sizeof s->protocol, "%s", version);
     bytes text = bytes_empty(256);
     bytes_append_str(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
-    mcp_notice_send(s, &text);
-    bytes_deinit(&text);
     take_identity(s, result);
+    s->greeting_id = mcp_notice_send(s, &text);
+    bytes_deinit(&text);
+    if (s->greeting_id == 0) { /* else when the server has it: requests of HTTP may overtake each other */
+        list_next(s, MCP_LIST_TOOLS);
+    }
+}
+
+/* Nothing more will be heard of a notice. */
+static void end_notice(mcp_ask *ask)
+{
+    mcp_session *s = ask->s;
+    const bool is_greeting = ask->id == s->greeting_id;
+    mcp_ask_free(ask);
+    if (is_greeting) {
+        s->greeting_id = 0;
+        list_next(s, MCP_LIST_TOOLS);
+    }
 }
 
 /* ---- lists ---- */
@@ -449,21 +465,34 @@ static const char *end_name(http_end end)
     return NAMES[end];
 }
 
+/* Some servers say 400 where 404 belongs: that counts once. */
+bool mcp_session_is_lost(const mcp_ask *ask)
+{
+    const int most = ask->status == 404 ? MAX_TRIES - 1 : ask->status == 400 ? 1 : 0;
+    return ask->s->session_id[0] && ask->purpose == MCP_WORK && ask->n_tries < most;
+}
+
 void mcp_session_ended(mcp_ask *ask, http_end end, const char *why)
 {
     mcp_session *s = ask->s;
     char text[MCP_PROBLEM_MAX];
-    if (ask->is_answered || ask->purpose == MCP_NOTICE || s->is_failing) {
-        if (!s->is_failing) { /* else all its requests end together */
-            mcp_ask_free(ask);
-        }
+    if (s->is_failing) { /* all its requests end together */
+        return;
+    }
+    if (ask->purpose == MCP_NOTICE) {
+        end_notice(ask);
+        return;
+    }
+    if (ask->is_answered) {
+        mcp_ask_free(ask);
         return;
     }
     if (ask->send_ms > 0.0) { /* it is to be sent again */
         return;
     }
-    if (ask->status == 404 && s->session_id[0] && ask->purpose == MCP_WORK && ++ask->n_tries < MAX_TRIES) {
-        s->step = STEP_CLOSED; /* the session is over; a new one, and the call again */
+    if (mcp_session_is_lost(ask)) {
+        ask->n_tries++;
+        s->step = STEP_CLOSED; /* a new session, and the call again */
         s->next_try_ms = 0.0;
         s->session_id[0] = '\0';
         ask->send_ms = clock_ms();
@@ -556,7 +585,7 @@ static void time_out(mcp_ask *ask)
         mcp_ask_fail(ask, "it did not answer within %d s", s->config->timeout_s);
         mcp_ask_drop(ask, true);
     } else if (ask->purpose == MCP_NOTICE) {
-        mcp_ask_free(ask);
+        end_notice(ask);
     } else {
         mcp_session_fail(s, "it did not answer %s within %d s", mcp_ask_method(ask), LIMIT_MCP_CONNECT_S);
     }

@@ -77,7 +77,8 @@ struct mcp_session {
     char session_id[256], protocol[32], name[128], version[64], why[MCP_PROBLEM_MAX];
     double next_try_ms, opened_ms, relist_ms; /* relist_ms: when the lists are stale; 0: never */
     double ttl_ms;
-    int n_failed; /* in a row */
+    int64_t greeting_id; /* of the notice that the listing waits for; 0: none */
+    int n_failed;        /* in a row */
     mcp_offer *offer;
     bytes lists[3]; /* of tools, resources, prompts while they are read */
     int n_pages;
@@ -132,6 +133,8 @@ void mcp_session_close(mcp_session *s);
 void mcp_session_work(mcp_session *s, const mcp_job *job);
 /* A message of the server has come. ask: the request whose reply it may be; NULL: it says its id itself. */
 void mcp_session_read(mcp_session *s, mcp_ask *ask, const char *text, size_t len);
+/* The server does not know the session of this order any more, and the order may be tried in a new one. */
+bool mcp_session_is_lost(const mcp_ask *ask);
 /* The transfer of a request has ended, over HTTP. */
 void mcp_session_ended(mcp_ask *ask, http_end end, const char *why);
 /* Looks at the time; returns when it wants to be called again, in clock_ms. */
@@ -149,8 +152,8 @@ void mcp_ask_drop(mcp_ask *ask, bool is_told);
 /* The result of an order is this failure. */
 void mcp_ask_fail(mcp_ask *ask, const char *format, ...) PRINTF_LIKE(2, 3);
 const char *mcp_ask_method(const mcp_ask *ask);
-/* Sends a message that no reply belongs to. */
-void mcp_notice_send(mcp_session *s, const bytes *text);
+/* Sends a message that no reply belongs to; returns the id of the request over HTTP that carries it, or 0. */
+int64_t mcp_notice_send(mcp_session *s, const bytes *text);
 
 /* mcp_pipe.c */
 err_code mcp_pipe_open(mcp_session *s, err_detail *d);

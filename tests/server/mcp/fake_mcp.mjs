@@ -41,7 +41,8 @@ if (process.argv[2] === 'stubborn') {
         process.stdout.write(`a line that is no message\n${JSON.stringify(modern(request, tools, () => text(JSON.stringify(process.env))))}\n`);
     });
 } else {
-    let n_asked = 0, n_lists = 0;
+    let n_asked = 0, n_lists = 0, is_greeted = false;
+    const tries = [];
     const server = createServer((request, reply) => {
         let body = '';
         request.on('data', (data) => { body += data; });
@@ -66,6 +67,19 @@ if (process.argv[2] === 'stubborn') {
                     }
                     return text(`${requestState}; ${inputResponses.q.action}; header ${headers['mcp-param-place']}; lists ${n_lists}`);
                 }, { ttlMs: 1000, cacheScope: 'private' }));
+            }
+            if (kind === 'older') { /* of sessions; slow to hear that it may begin, and strict about it */
+                if (message.method === 'server/discover') return json({ jsonrpc: '2.0', id: message.id, error: { code: -32601, message: 'no such method' } }, 400);
+                if (message.method === 'initialize') is_greeted = false;
+                if (message.method === 'initialize') return json({ jsonrpc: '2.0', id: message.id, result: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'older', version: '1' } } });
+                if (message.method === 'notifications/initialized') return setTimeout(() => { is_greeted = true; reply.writeHead(202).end(); }, 300);
+                return is_greeted ? json(modern(message, tools, () => text('greeted'))) : json({ jsonrpc: '2.0', id: message.id, error: { code: -32600, message: 'not initialized' } });
+            }
+            if (kind === 'flaky' && tries.push(Date.now()) < 3) { /* comes up with the third try */
+                return reply.writeHead(503).end();
+            }
+            if (kind === 'flaky') {
+                return json(modern(message, tools, () => text(JSON.stringify(tries.slice(0, 3)))));
             }
             if (kind === 'redirect' || kind === 'metadata') {
                 return reply.writeHead(307, { Location: kind === 'redirect' ? `http://127.0.0.1:${server.address().port}/good` : 'http://169.254.169.254/latest/meta-data/' }).end();

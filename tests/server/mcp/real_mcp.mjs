@@ -2,7 +2,9 @@
  * answer in every dialect, approval, cancelling; and Seedling, which calculates with the built-in tool. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -28,6 +30,20 @@ const published = (name, ...args) => ({ command: process.execPath, args: [join(m
 const fake = spawn(process.execPath, [join(here, 'fake_mcp.mjs'), 'http'], { stdio: ['ignore', 'pipe', 'inherit'] });
 const port = await new Promise((resolve) => fake.stdout.once('data', (data) => resolve(Number(data))));
 const web = (kind, more = {}) => ({ url: `http://127.0.0.1:${port}/${kind}`, ...more });
+/** A published server over HTTP. */
+const httpPort = await new Promise((resolve) => {
+    const one = createServer().listen(0, '127.0.0.1', () => {
+        const { port } = one.address();
+        one.close(() => resolve(port));
+    });
+});
+async function startOverHttp() {
+    const { command, args } = published('server-everything', 'streamableHttp');
+    const child = spawn(command, args, { env: { ...process.env, PORT: httpPort }, stdio: ['ignore', 'ignore', 'pipe'] });
+    await new Promise((resolve) => child.stderr.on('data', (data) => /listening/.test(data) && resolve()));
+    return child;
+}
+let overHttp = await startOverHttp();
 /** For programs of Node to start, all at once on a machine that does much else. */
 const PATIENCE_MS = 180_000;
 const pids = join(folder, 'pids');
@@ -43,8 +59,9 @@ const config = {
         'bad name!': { command: 'true' },
         unset: { command: 'true', env: { KEY: '${MCP_TEST_NOT_SET}' } },
         absent: { command: '/no/such/program' },
+        http: { url: `http://127.0.0.1:${httpPort}/mcp` },
         nobody: { url: 'http://127.0.0.1:1/mcp' },
-        ...Object.fromEntries(['good', 'redirect', 'metadata', 'deep', 'names', 'big', 'long', 'broken', 'pictures'].map((kind) => [kind, web(kind)])),
+        ...Object.fromEntries(['good', 'redirect', 'metadata', 'deep', 'names', 'big', 'long', 'broken', 'pictures', 'older', 'flaky'].map((kind) => [kind, web(kind)])),
         ...Object.fromEntries(['endless', 'drip'].map((kind) => [kind, web(kind, { timeout: 3 })])),
         off: { command: 'true', disabled: true },
     },
@@ -135,10 +152,35 @@ test('what published servers offer and say is what the SDK\'s own client gets', 
     assert.match((await call('memory', 'read_graph')).output, /Ada/);
 });
 
+/** How often this server was asked for its lists, and that number at first. */
+const readLists = async () => Number(/lists (\d+)/.exec((await call('good', 'go')).output)[1]);
+const lists = { first: 0, begun: Date.now() };
+
 test('the stateless protocol: headers, rounds of input, parameters in headers', async () => {
     const item = await call('good', 'go', { place: 'Zürich' });
     assert.equal(item.status, 'completed', JSON.stringify(item));
     assert.match(item.output, /^state \d+; decline; header =\?base64\?WsO8cmljaA==\?=; lists \d+$/);
+    lists.first = await readLists();
+});
+
+test('a server of sessions is listed when it knows that it may begin', async () => {
+    assert.equal((await servers()).older.protocol, '2025-11-25');
+    assert.equal((await call('older', 'go')).output, 'greeted');
+});
+
+test('a published server over HTTP, and again when it has forgotten the session', async () => {
+    assert.equal((await servers()).http.protocol, '2025-11-25');
+    assert.equal((await call('http', 'echo', { message: 'one' })).output, 'Echo: one');
+    overHttp.kill('SIGKILL');
+    await once(overHttp, 'exit');
+    assert.match((await call('http', 'echo', { message: 'nobody' })).error, /cannot be reached|the connection broke/);
+    overHttp = await startOverHttp();
+    assert.equal((await call('http', 'echo', { message: 'two' })).output, 'Echo: two');
+});
+
+test('a server that fails is tried again, later each time', async () => {
+    const tries = JSON.parse((await call('flaky', 'go')).output);
+    assert.ok(tries[1] - tries[0] > 900 && tries[2] - tries[1] > 1900, `${tries}`);
 });
 
 test('hostile servers: bounded, and the chat goes on', async () => {
@@ -162,6 +204,12 @@ test('hostile servers: bounded, and the chat goes on', async () => {
     assert.ok(long.output.length < 140000);
     const memory = Number(/VmHWM:\s*(\d+)/.exec(readFileSync(`/proc/${server.child.pid}/status`, 'utf8'))[1]);
     assert.ok(memory < 3 << 20, `${memory} KiB`);
+});
+
+test('a list is read again when it is stale, as ttlMs says, and not more often than every 5 s', async () => {
+    await eventually(async () => (await readLists()) > lists.first, true, PATIENCE_MS);
+    const more = (await readLists()) - lists.first;
+    assert.ok(more <= (Date.now() - lists.begun) / 5000 + 1, `${more}`);
 });
 
 test('a program that hangs, dies and forks: in time, again, and nothing is left', async () => {
@@ -332,6 +380,7 @@ test('a server that is killed leaves no program behind either', async () => {
 
 process.on('exit', () => {
     fake.kill();
+    overHttp.kill();
     rmSync(folder, { recursive: true });
 });
 await runTests();
