@@ -27,6 +27,7 @@ typedef struct architecture {
     bool sections;          /* rope.dimension_sections are M-RoPE's */
     bool no_rope;           /* positions are not turned, or a part writes how */
     bool permuted;          /* rows of queries and keys are stored pair by pair, as they are rotated */
+    const char *windowed;   /* the model_type where the file names a window; NULL: the same */
 } architecture;
 
 static const architecture ARCHITECTURES[] = {
@@ -41,7 +42,7 @@ static const architecture ARCHITECTURES[] = {
     {"nemotron_h_moe", "nemotron_h", {write_nemotron}, .no_rope = true},
     {"minimax-m2", "minimax_m2", .parts = {write_minimax}},
     {"gpt-oss", "gpt_oss", .parts = {write_experts}},
-    {"llama", "llama", {write_dense}, .permuted = true},
+    {"llama", "llama", {write_dense}, .permuted = true, .windowed = "mistral"},
     {"qwen2", "qwen2", .parts = {write_dense}},
     {"mistral3", "ministral3", {write_dense}, .permuted = true},
     {"smollm3", "smollm3", {write_dense, write_smollm3}, .permuted = true},
@@ -535,8 +536,10 @@ err_code gguf_config_json(bytes *out, const gguf_config_source *from, err_detail
     if (err) {
         return err;
     }
-    bytes_printf(out, "{\"model_type\":\"%s\"", a->model_type);
-    uint64_t n_draft = 0;
+    uint64_t n_draft = 0, window = 0;
+    const bool windowed =
+        a->windowed && gguf_job_count(&j, "attention.sliding_window", &window) && window > 0;
+    bytes_printf(out, "{\"model_type\":\"%s\"", windowed ? a->windowed : a->model_type);
     err = gguf_config_layers(from, &j.n_layers, &n_draft, detail);
     err = err ? err : write_sizes(&j, from);
     for (size_t i = 0; !err && i < ARRAY_LEN(a->parts) && a->parts[i]; i++) {

@@ -27,6 +27,7 @@ enum {
     RANDOM_FUSED_DELTA = 8,  /* in_proj_qkvz and in_proj_ba */
     RANDOM_ALTERNATING = 32, /* as GPT-OSS publishes them */
     RANDOM_TEXT_ONLY = 16,   /* names begin with "model.", not with "model.language_model." */
+    RANDOM_NOT_GGUF = 64,    /* a GGUF file cannot say all of the config, or it takes two */
     RANDOM_TENSORS = 1024,
 };
 

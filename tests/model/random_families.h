@@ -44,24 +44,24 @@ static const random_family RANDOM_FAMILIES[] = {
      "{\"model_type\":\"qwen3_5_moe_text\"," RANDOM_SIZES RANDOM_DELTA RANDOM_MOE
      ",\"shared_expert_intermediate_size\":40,\"mtp_num_hidden_layers\":1" RANDOM_ROPE(
          ",\"mrope_section\":[1,1,0]") "}"},
-    {"qwen3_next", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY | RANDOM_FUSED_DELTA,
+    {"qwen3_next", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY | RANDOM_FUSED_DELTA | RANDOM_NOT_GGUF,
      "{\"model_type\":\"qwen3_next\"," RANDOM_SIZES RANDOM_DELTA RANDOM_MOE
      ",\"shared_expert_intermediate_size\":40,\"intermediate_size\":80,\"mlp_only_layers\":[1],"
      "\"norm_topk_prob\":true" RANDOM_ROPE("") "}"},
     {"qwen3", RANDOM_TEXT_ONLY,
      "{\"model_type\":\"qwen3\"," RANDOM_SIZES ",\"intermediate_size\":80" RANDOM_ROPE("") "}"},
-    {"qwen3_moe", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY,
+    {"qwen3_moe", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY | RANDOM_NOT_GGUF,
      "{\"model_type\":\"qwen3_moe\"," RANDOM_SIZES RANDOM_MOE
      ",\"intermediate_size\":80,\"decoder_sparse_step\":2,\"norm_topk_prob\":false" RANDOM_ROPE("") "}"},
-    {"qwen3_vl", 0,
+    {"qwen3_vl", RANDOM_NOT_GGUF,
      "{\"model_type\":\"qwen3_vl\",\"vision_config\":{\"deepstack_visual_indexes\":[0,2]},\"text_config\":"
      "{" RANDOM_SIZES ",\"intermediate_size\":80" RANDOM_ROPE(",\"mrope_section\":[4,2,2]") "}}"},
-    {"qwen3_vl_moe", RANDOM_TURNED,
+    {"qwen3_vl_moe", RANDOM_TURNED | RANDOM_NOT_GGUF,
      "{\"model_type\":\"qwen3_vl_moe\",\"vision_config\":{\"deepstack_visual_indexes\":[0,2]},\"text_"
      "config\":{" RANDOM_SIZES RANDOM_MOE RANDOM_ROPE(",\"mrope_section\":[4,2,2]") "}}"},
-    {"nemotron_h", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY,
+    {"nemotron_h", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY | RANDOM_NOT_GGUF,
      "{\"model_type\":\"nemotron_h\"," RANDOM_SIZES RANDOM_MAMBA ",\"hybrid_override_pattern\":\"M*-M\"}"},
-    {"nemotron_h_moe", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY,
+    {"nemotron_h_moe", RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY | RANDOM_NOT_GGUF,
      "{\"model_type\":\"nemotron_h\"," RANDOM_SIZES RANDOM_MAMBA
      ",\"layers_block_type\":[\"mamba\",\"moe\",\"attention\",\"moe\"],\"n_routed_experts\":8,\"num_experts_"
      "per_"
@@ -71,7 +71,7 @@ static const random_family RANDOM_FAMILIES[] = {
      "{\"model_type\":\"minimax_m2\"," RANDOM_SIZES
      ",\"intermediate_size\":24,\"num_local_experts\":6,\"num_experts_per_tok\":2" RANDOM_ROPE(
          ",\"partial_rotary_factor\":0.5") "}"},
-    {"gemma4", RANDOM_TEXT_ONLY,
+    {"gemma4", RANDOM_TEXT_ONLY | RANDOM_NOT_GGUF,
      "{\"model_type\":\"gemma4\",\"vision_config\":{},\"text_config\":{" RANDOM_SIZES RANDOM_GEMMA
      ",\"intermediate_size\":80,\"num_kv_shared_layers\":2,\"use_double_wide_mlp\":true,"
      "\"hidden_size_per_layer_input\":8,\"vocab_size_per_layer_input\":1888,\"global_head_dim\":32}}"},
@@ -99,7 +99,7 @@ static const random_family RANDOM_FAMILIES[] = {
     {"granite", RANDOM_TEXT_ONLY,
      "{\"model_type\":\"granite\"," RANDOM_SIZES ",\"intermediate_size\":80,\"embedding_multiplier\":6,"
      "\"attention_multiplier\":0.1,\"residual_multiplier\":0.4,\"logits_scaling\":3" RANDOM_ROPE("") "}"},
-    {"qwen2", RANDOM_TEXT_ONLY,
+    {"qwen2", RANDOM_TEXT_ONLY | RANDOM_NOT_GGUF,
      "{\"model_type\":\"qwen2\"," RANDOM_SIZES ",\"intermediate_size\":80,\"use_sliding_window\":true,"
      "\"sliding_window\":20,\"max_window_layers\":2" RANDOM_ROPE("") "}"},
     {"smollm3", RANDOM_TEXT_ONLY,

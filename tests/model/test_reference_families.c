@@ -14,7 +14,7 @@ int main(void)
         const char *name;
         bool gguf;
     } sets[] = {
-        {"llama", true},      {"llama_linear", false},   {"mistral", false},   {"mistral_window", false},
+        {"llama", true},      {"llama_linear", true},    {"mistral", true},    {"mistral_window", true},
         {"ministral3", true}, {"ministral3_tied", true}, {"qwen2", true},      {"qwen2_window", false},
         {"granite", true},    {"granite_biased", true},  {"smollm3", false},   {"smollm3_plain", false},
         {"glm4_moe", true},   {"glm4_moe_normed", true}, {"nemotron_h", true}, {"nemotron_h_latent", true},

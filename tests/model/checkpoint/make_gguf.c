@@ -247,7 +247,7 @@ static void write_layer(converter *c, const named_tensor *t, int layer, const ch
         write_experts(c, t, before, rest + 14);
     } else if (strncmp(rest, "mlp.experts.", 12) != 0 || rest[12] < '0' || rest[12] > '9') {
         const bool plain = strcmp(rest, "post_attention_layernorm.weight") == 0;
-        const bool next = c->is_gemma || c->cfg.n_recurrent_layers > 0 || c->cfg.n_sliding_layers > 0;
+        const bool next = c->is_gemma || c->cfg.n_recurrent_layers > 0 || strcmp(c->arch, "gpt-oss") == 0;
         snprintf(stored, sizeof stored, "%s%s", before,
                  !plain ? look_up(rest)
                  : next ? "post_attention_norm.weight"
@@ -497,6 +497,11 @@ static void write_metadata(converter *c)
         put_real(c, "rope.scaling.factor", cfg->full.rope.yarn_factor);
         put_count(c, "rope.scaling.original_context_length", (int64_t)cfg->full.rope.yarn_original);
     }
+    if (cfg->full.rope.linear_factor > 0) {
+        snprintf(key, sizeof key, "%s.rope.scaling.type", c->arch);
+        maker_text(&c->text, key, "linear");
+        put_real(c, "rope.scaling.factor", cfg->full.rope.linear_factor);
+    }
     if (cfg->n_recurrent_layers > 0) {
         put_count(c, "ssm.conv_kernel", cfg->conv_kernel);
         put_count(c, "ssm.state_size", cfg->delta_dk);
@@ -689,6 +694,7 @@ static const char *arch_of(const char *model_type, bool experts)
         {"qwen2", "qwen2"},
         {"granite", "granite"},
         {"ministral3", "mistral3"},
+        {"mistral", "llama"},
         {"smollm3", "smollm3"},
         {"glm4_moe", "glm4moe"},
         {"gemma4", "gemma4"},
