@@ -95,12 +95,14 @@ if(PYTHON3 AND NOT PARLEY_SANITIZE)
     set_tests_properties(server/torture PROPERTIES LABELS server TIMEOUT 600 COST 70)
 endif()
 
-# What real_sandbox.mjs lets a server do that was taken over.
+# Preloaded: what real_sandbox.mjs lets a server do that was taken over, and a log of calls on files.
 if(NOT PARLEY_SANITIZE)
-    foreach(library escape old_blas)
-        add_library(${library} MODULE ${CMAKE_SOURCE_DIR}/tests/server/cli/${library}.c)
-        set_target_properties(${library} PROPERTIES PREFIX "")
-        target_compile_options(${library} PRIVATE -Wall -Wextra)
+    foreach(library server/cli/escape server/cli/old_blas torture/disk_log)
+        get_filename_component(name ${library} NAME)
+        add_library(${name} MODULE ${CMAKE_SOURCE_DIR}/tests/${library}.c)
+        set_target_properties(${name} PROPERTIES PREFIX "")
+        target_compile_options(${name} PRIVATE -Wall -Wextra)
+        target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
     endforeach()
 endif()
 
