@@ -25,6 +25,15 @@ typedef struct kept_talks {
     err_code (*read)(void *ctx, uint64_t scope, const char *id, bytes *out, err_detail *d);
 } kept_talks;
 
+/* What is to be left out of a long conversation (context_fit). */
+typedef struct context_edit {
+    bool is_thinking;                     /* thoughts; else uses of tools */
+    int64_t trigger_tokens, trigger_uses; /* of tools: done with more than that; one of them -1 */
+    int64_t keep;                         /* the last uses, or turns with thoughts, that stay */
+    int64_t at_least;                     /* tokens to be saved; 0: any */
+    const json *spares, *inputs; /* names of tools whose uses stay; whose arguments go as well, or true */
+} context_edit;
+
 typedef struct api_request {
     first_error error; /* of the body; the readers below and of the dialects do nothing behind it */
     json_doc *doc; /* set before parsing: of the body, if that was read already; taken. NULL: it was not */
@@ -47,7 +56,11 @@ typedef struct api_request {
     bool forces_calls;       /* tool_choice: the answer must be calls, of this tool or (NULL) of any; */
     const char *forced_tool; /* in->form has the same as a grammar */
     bool drops_oldest;       /* if the context is too small for all messages (truncation: "auto") */
-    bool gives_budget;       /* in->params.think_tokens was asked for, not told from an effort */
+    bool asks_edits;         /* context_management of Messages is there: */
+    context_edit edits[2];
+    size_t n_edits;
+    int64_t compact_at; /* tokens behind which the conversation is summed up; 0: never */
+    bool gives_budget;  /* in->params.think_tokens was asked for, not told from an effort */
     const grammar_spec
         *answer_form; /* response_format alone, without what tools add to in->form; NULL: none */
     json_doc **docs;  /* parsed tool-call arguments and the like; freed with the request */

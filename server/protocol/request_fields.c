@@ -271,7 +271,6 @@ static const other_field OTHER_FIELDS[] = {
     {"service_tier", ALL, JSON_STRING, "auto default flex scale priority ", NULL},
     {"metadata", 1 << OTHER_CHAT | 1 << OTHER_COMPLETION | MESSAGES, JSON_OBJECT, NULL, NULL},
     {"service_tier", MESSAGES, JSON_STRING, "auto standard_only ", NULL},
-    {"context_management", MESSAGES, JSON_OBJECT, NULL, "shorten the conversation yourself"},
     {"container", MESSAGES, JSON_STRING, NULL, "this server runs no code"},
     {"store", 1 << OTHER_CHAT | 1 << OTHER_COMPLETION, JSON_BOOL, NULL, NULL},
     {"id_slot", 1 << OTHER_CHAT | 1 << OTHER_COMPLETION, JSON_NUMBER, NULL, NULL},

@@ -31,7 +31,7 @@ answer *answer_create(const dialect *d, uint64_t id, uint64_t conn)
     stop_filter_init(&a->reasoning_stream, NULL, 0);
     stop_filter_init(&a->content_stream, NULL, 0);
     bytes *const buffers[] = {&a->vectors,     &a->logprobs,        &a->whole_logprobs, &a->sse,
-                              &a->tools.turns, &a->tools.reasoning, &a->tools.content};
+                              &a->tools.turns, &a->tools.reasoning, &a->tools.content,  &a->edits};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         bytes_init(buffers[i], SIZE_MAX / 2);
     }
@@ -74,7 +74,7 @@ void answer_destroy(answer *a)
     free(a->tools.runs);
     free(a->others);
     bytes *const buffers[] = {&a->vectors,     &a->logprobs,        &a->whole_logprobs, &a->sse,
-                              &a->tools.turns, &a->tools.reasoning, &a->tools.content};
+                              &a->tools.turns, &a->tools.reasoning, &a->tools.content,  &a->edits};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         bytes_deinit(buffers[i]);
     }
@@ -364,8 +364,8 @@ size_t answer_bytes(const answer *a)
     const responses_reply *r = &a->reply;
     const char *const texts[] = {a->opt.echoes[0], a->opt.fields, a->opt.tools ? a->opt.fields : NULL};
     size_t n = sizeof *a + a->sse.cap + a->whole_logprobs.cap + a->logprobs.cap + a->body.cap +
-               a->vectors.cap + a->tools.turns.cap + pieces_bytes(&a->whole) + pieces_bytes(&a->pieces) +
-               pieces_bytes(&a->parser.pieces);
+               a->vectors.cap + a->edits.cap + a->tools.turns.cap + pieces_bytes(&a->whole) +
+               pieces_bytes(&a->pieces) + pieces_bytes(&a->parser.pieces);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         n += texts[i] ? strlen(texts[i]) : 0;
     }

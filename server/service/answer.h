@@ -121,6 +121,7 @@ typedef struct answer {
     reply_parser parser;
     stop_filter reasoning_stream, content_stream;
     reply_pieces pieces; /* not yet taken by the reply */
+    bytes edits;         /* that context_management made, as JSON; empty: it was not asked for */
     bytes vectors;       /* floats, of embeddings and ranks ... */
     int32_t n_vectors, vector_size;
     bytes logprobs;  /* entries of new content tokens, "{..},{..}" */

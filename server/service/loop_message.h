@@ -52,7 +52,7 @@ typedef struct loop_message {
     bytes body;
     json_doc *doc;
     ledger_hold memory;
-    bytes reply; /* JSON */
+    bytes reply; /* JSON; of LOOP_PREPARED: what context_management has left out */
     double prep_ms;
     api_error error;
     gen_phase phase;

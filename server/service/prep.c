@@ -15,7 +15,7 @@
 #include "server/service/prep_turns.h"
 #include "server/media/preview.h"
 #include "server/protocol/foreign_fields.h"
-#include "server/protocol/conversation.h"
+#include "server/protocol/context_fit.h"
 
 enum { PROGRESS_GAP_MS = 50 };
 
@@ -536,6 +536,12 @@ static void run_job(prep_run *run)
     completion_prompt prompt = {0};
     gen_request *request = NULL;
     api_request r;
+    context_fit fit = {.r = &r,
+                       .prepare = of->prepare,
+                       .prompt = &prompt,
+                       .e = job->order.engine,
+                       .hooks = &hooks,
+                       .told = bytes_empty(4096)};
     api_request_init(&r);
     err_code err = must_parse(run) ? open_body(run, &r, &is_other, &d) : ERR_CANCELLED;
     if (is_other) {
@@ -593,16 +599,8 @@ static void run_job(prep_run *run)
         goto out;
     }
     if (err == ERR_OK) {
-        err = of->prepare(&request, &r, &prompt, job->order.engine, &hooks, &d);
-    }
-    while (err != ERR_OK && r.in && conversation_leave_out(r.in, d.param)) {
-        d = (err_detail){0};
-        err = of->prepare(&request, &r, &prompt, job->order.engine, &hooks, &d);
-    }
-    while (err == ERR_CONTEXT && r.drops_oldest && d.amount > 0 && /* a quarter is left for the answer */
-           conversation_drop_oldest(r.in, 1.0 - 0.75 * (double)d.limit / (double)d.amount)) {
-        d = (err_detail){0};
-        err = of->prepare(&request, &r, &prompt, job->order.engine, &hooks, &d);
+        err = context_fit_prepare(&request, &fit, &d);
+        prepared->reply = fit.told; /* handed over */
     }
     prepared->prep_ms = clock_ms() - start;
     if (err == ERR_OK) {

@@ -207,6 +207,7 @@ static messages_reply_meta messages_meta(const serve *s, const answer *a)
         .stop_sequence = stop,
         .usage = answer_usage(a),
         .elsewhere = a->timings.server ? &a->timings : NULL,
+        .edits = bytes_str(&a->edits),
     };
 }
 

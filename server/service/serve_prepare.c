@@ -302,6 +302,9 @@ void serve_on_prepared(serve *s, answer *a, loop_message *m)
     a->server = m->remote ? upstream_request_server(m->remote) : NULL;
     m->request = NULL;
     m->remote = NULL;
+    bytes_deinit(&a->edits);
+    a->edits = m->reply;
+    bytes_init(&m->reply, 0);
     a->media_ms = m->prep_ms;
     a->info = m->info;
     a->state = ANSWER_READY;

@@ -479,6 +479,10 @@ err_code upstream_request_write(bytes *out, const api_request *r, const upstream
     write_sampling(&w, is_chat);
     write_form(&w);
     write_others(&w);
+    if (r->asks_edits || r->compact_at) {
+        refuse(&w, "context_management",
+               "does not say how long a prompt is; shorten the conversation yourself");
+    }
     bytes_append_char(out, '}');
     if (w.err == ERR_OK && out->failed) {
         return err_set_param(d, ERR_LIMIT, NULL, "body_too_large", "the request is too large for %s",

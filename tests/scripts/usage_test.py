@@ -61,6 +61,7 @@ CALLER = {
     "server/protocol/api_request.h": "#server/protocol/dialects/chat_request.h; const char *text; "
                                      "size_t len; const engine_info *info",
     "server/protocol/content_parts.h": "api_request *r; const engine_info *info; const json *m",
+    "server/protocol/context_fit.h": "#server/service/dialect.h; const dialect *of; engine *e; const json *root; api_request r",
     "server/protocol/conversation.h": "const json *v",
     "server/protocol/first_error.h": "#server/protocol/request_fields.h; const json *root; bool stream; "
                                      "bool echo",

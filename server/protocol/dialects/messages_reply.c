@@ -15,6 +15,13 @@ static void write_usage(bytes *out, const reply_usage *u)
         u->prompt_tokens - u->cached_tokens, u->cached_tokens, u->completion_tokens, u->reasoning_tokens);
 }
 
+static void write_edits(bytes *out, const messages_reply_meta *m)
+{
+    if (m->edits[0]) {
+        bytes_json(out, ",\"context_management\":{\"applied_edits\":%-s}", m->edits);
+    }
+}
+
 static void write_head(bytes *out, const messages_reply_meta *m)
 {
     bytes_json(out, "{\"id\":%s,\"type\":\"message\",\"role\":\"assistant\",\"model\":%s,\"content\":[",
@@ -157,6 +164,7 @@ void messages_reply_whole(bytes *out, const messages_reply_meta *m, const reply_
     bytes_append_str(out, "],");
     write_stop(out, m);
     write_usage(out, &m->usage);
+    write_edits(out, m);
     reply_json_timings(out, m->elsewhere);
     bytes_append_char(out, '}');
 }
@@ -293,6 +301,7 @@ void messages_reply_last(bytes *out, const messages_reply_meta *m, messages_repl
     write_stop(out, m);
     bytes_append_char(out, '}');
     write_usage(out, &m->usage);
+    write_edits(out, m);
     reply_json_timings(out, m->elsewhere);
     end_event(out);
     begin_event(out, "message_stop");

@@ -24,6 +24,7 @@ typedef struct messages_reply_meta {
     const char *stop_reason;   /* "end_turn", "max_tokens", "stop_sequence", "tool_use" */
     const char *stop_sequence; /* the one that was found, or NULL */
     reply_usage usage;         /* so far */
+    const char *edits;         /* of the conversation, that were applied, as JSON; "": none were asked for */
     const gen_timings
         *elsewhere; /* of an answer that another server gives; NULL: this one, nothing is said */
 } messages_reply_meta;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "server/protocol/context_fit.h"
 #include "server/protocol/conversation_items.h"
 #include "server/protocol/dialects/messages_content.h"
 #include "server/protocol/response_format.h"
@@ -555,6 +556,7 @@ err_code messages_request_parse(api_request *r, const char *text, size_t len, bo
     const bool is_old = is_null(format);
     response_format_read(r, is_old ? json_get(root, "output_format") : format,
                          is_old ? "output_format" : "output_config.format");
+    context_fit_read_edits(r, root);
     read_messages(r, root, info);
     return e->code;
 }

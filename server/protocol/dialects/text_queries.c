@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "server/protocol/context_fit.h"
 #include "server/protocol/dialects/messages_request.h"
 #include "server/protocol/dialects/responses_request.h"
 
@@ -112,20 +113,34 @@ static err_code apply_template(bytes *out, const api_request *r, engine *e, err_
     return err;
 }
 
+static err_code prepare_chat(gen_request **out, const api_request *r, const struct completion_prompt *prompt,
+                             engine *e, const prepare_hooks *hooks, err_detail *d)
+{
+    (void)prompt;
+    return engine_prepare(e, out, r->in, hooks, d);
+}
+
 /* members: of the reply, in front of input_tokens. */
 static err_code count_tokens(bytes *out, const char *members, api_request *r, engine *e,
                              const prepare_hooks *hooks, err_detail *d)
 {
     gen_request *request = NULL;
+    context_fit fit = {.r = r, .prepare = prepare_chat, .e = e, .hooks = hooks, .told = bytes_empty(4096)};
     r->in->scope = r->scope;
     err_code err = remote_media_fetch(r->remote, r->in, hooks, d);
     if (err == ERR_OK) {
-        err = engine_prepare(e, &request, r->in, hooks, d);
+        err = context_fit_prepare(&request, &fit, d);
     }
     if (err == ERR_OK) {
-        bytes_printf(out, "{%s\"input_tokens\":%d}", members, gen_request_get_info(request).n_prompt_tokens);
+        bytes_printf(out, "{%s\"input_tokens\":%d", members, gen_request_get_info(request).n_prompt_tokens);
+        if (r->asks_edits) {
+            bytes_printf(out, ",\"context_management\":{\"original_input_tokens\":%lld}",
+                         (long long)fit.n_original);
+        }
+        bytes_append_char(out, '}');
         gen_request_free(request);
     }
+    bytes_deinit(&fit.told);
     return err;
 }
 

@@ -54,6 +54,44 @@ test('counting, and errors as the client\'s classes', async () => {
     await assert.rejects(client.withOptions({ apiKey: 'other' }).messages.create(body('x')), Anthropic.AuthenticationError);
 });
 
+test('context_management: results of tools and thoughts are left out, and it is told', async () => {
+    const turn = (i, name = 'get_weather') => [
+        { role: 'assistant', content: [{ type: 'thinking', thinking: `thought ${i}`, signature: 'x' }, { type: 'tool_use', id: `toolu_${i}`, name, input: { city: `city ${i}` } }] },
+        user([{ type: 'tool_result', tool_use_id: `toolu_${i}`, content: `result ${i} ${'x'.repeat(500)}` }])];
+    const messages = [user('go'), ...turn(1), ...turn(2, 'other'), ...turn(3), { role: 'assistant', content: 'so' }, user('!recall now')];
+    const ask = (edits, more = {}) => ({ model: 'fake', max_tokens: 4000, betas: ['context-management-2025-06-27'], messages, tools: [...tools, { ...tools[0], name: 'other' }], context_management: { edits }, ...more });
+    const said = (reply) => reply.content.map((block) => block.text ?? '').join('');
+    const uses = { type: 'clear_tool_uses_20250919' }, thoughts = { type: 'clear_thinking_20251015' };
+    const whole = await client.beta.messages.create(ask([]));
+    assert.deepEqual(whole.context_management, { applied_edits: [] });
+    assert.match(said(whole), /result 1 x+.*result 2 x+.*result 3 x+/);
+    const kept = { ...uses, trigger: { type: 'tool_uses', value: 2 }, keep: { type: 'tool_uses', value: 1 } };
+    const cleared = await client.beta.messages.create(ask([kept]));
+    const [edit] = cleared.context_management.applied_edits;
+    assert.equal(edit.type, uses.type);
+    assert.equal(edit.cleared_tool_uses, 2);
+    assert.equal(edit.cleared_input_tokens, whole.usage.input_tokens - cleared.usage.input_tokens);
+    assert.doesNotMatch(said(cleared), /result [12] x/);
+    assert.match(said(cleared), /left out to save room.*left out to save room.*result 3 x/);
+    const streamed = await client.beta.messages.stream(ask([kept])).finalMessage();
+    assert.deepEqual(streamed.context_management, cleared.context_management);
+    const spared = await client.beta.messages.create(ask([{ ...kept, exclude_tools: ['other'] }]));
+    assert.equal(spared.context_management.applied_edits[0].cleared_tool_uses, 1);
+    assert.match(said(spared), /result 2 x/);
+    const counted = await client.beta.messages.countTokens({ ...ask([kept]), max_tokens: undefined });
+    assert.equal(counted.context_management.original_input_tokens - counted.input_tokens, edit.cleared_input_tokens);
+    for (const [one, n] of [[uses, 0], [{ ...uses, trigger: { type: 'input_tokens', value: 100 } }, 0], [{ ...kept, clear_at_least: { type: 'input_tokens', value: 1e6 } }, 0], [{ ...uses, trigger: { type: 'input_tokens', value: 100 }, keep: { type: 'tool_uses', value: 0 }, clear_tool_inputs: true }, 1]]) {
+        assert.equal((await client.beta.messages.create(ask([one]))).context_management.applied_edits.length, n, JSON.stringify(one));
+    }
+    const both = await client.beta.messages.create(ask([{ ...thoughts, keep: { type: 'thinking_turns', value: 1 } }, kept]));
+    assert.deepEqual(both.context_management.applied_edits.map((one) => one.type), [uses.type], 'all thoughts are of one turn');
+    const later = await client.beta.messages.create(ask([thoughts], { messages: [...messages, { role: 'assistant', content: [{ type: 'thinking', thinking: 'newer', signature: 'x' }, { type: 'text', text: 'y' }] }, user('!recall again')] }));
+    assert.equal(later.context_management.applied_edits[0].cleared_thinking_turns, 1);
+    for (const edits of [[{ type: 'compact_20260112' }], [{ type: 'x' }], [uses, thoughts], [uses, uses], [{ ...uses, keep: { type: 'x', value: 1 } }], [{ ...uses, exclude_tools: 'other' }], [{ ...thoughts, keep: 7 }], 'x']) {
+        await assert.rejects(client.beta.messages.create(ask(edits)), /context_management/, JSON.stringify(edits));
+    }
+});
+
 test('a thread holds the conversation: send, stream, a lost one is replayed', async () => {
     const thread = client.beta.messages.thread({ model: 'fake', max_tokens: 1000, system: 'be kind', tools });
     const first = await thread.send(user(`!raw I look. ${CALL}`));
