@@ -3,11 +3,13 @@
  * tokens a second, with 1, 4 and 16 of them at once; and what lies between the engine's own time
  * and theirs.
  *
- *     node bench/server.mjs build/parley [-m DIR] [--words 200] [--tokens 128] [--rounds 3] [--json]
+ *     node bench/server.mjs build/parley [-m DIR] [--words 200] [--tokens 128] [--rounds 3]
+ *                           [--beside '--no-sandbox'] [--json]
  *
  * Each client asks its own question (no prefix is shared but the template's) over HTTP and reads
- * server-sent events. Numbers of clients take turns; medians over rounds are printed. Node
- * built-ins only.
+ * server-sent events. Numbers of clients take turns; medians over rounds are printed. With --beside
+ * a second server that has these options takes turns with the first, and medians of the rounds'
+ * ratios are printed, too. Node built-ins only.
  */
 import http from 'node:http';
 import { performance } from 'node:perf_hooks';
@@ -94,30 +96,41 @@ function summary(answers) {
     };
 }
 
-const server = await startServer(['serve', '-m', model, '--port', '0', '--parallel', '16', '--queue', '64', '--no-mtp'], { PARLEY_CONFIG: 'none' });
-await server.ready();
-const results = new Map(CLIENTS.map((n) => [n, []]));
+async function start(more) {
+    const server = await startServer(['serve', '-m', model, '--port', '0', '--parallel', '16', '--queue', '64', '--no-mtp', ...more], { PARLEY_CONFIG: 'none' });
+    await server.ready();
+    return server;
+}
+
+const beside = option('--beside', '').split(' ').filter(Boolean);
+const servers = [await start([])];
+if (beside.length) servers.push(await start(beside));
+const results = servers.map(() => new Map(CLIENTS.map((n) => [n, []])));
 for (const end of ['<|im_end|>', '<|endoftext|>']) {
-    const reply = await post(server, '/tokenize', { content: end, parse_special: true });
+    const reply = await post(servers[0], '/tokenize', { content: end, parse_special: true });
     endless[JSON.parse(reply.body).tokens[0]] = -100;
 }
-await ask(server); // the first answer touches all weights
+for (const server of servers) await ask(server); // the first answer touches all weights
 for (let round = 0; round < rounds; round++) {
     for (const n of CLIENTS) {
-        const answers = await Promise.all(Array.from({ length: n }, () => ask(server)));
-        results.get(n).push(summary(answers));
+        const order = servers.map((_, i) => (i + round) % servers.length);
+        for (const i of order) {
+            const answers = await Promise.all(Array.from({ length: n }, () => ask(servers[i])));
+            results[i].get(n).push(summary(answers));
+        }
     }
 }
-await server.stop();
+for (const server of servers) await server.stop();
 
 const rows = CLIENTS.map((n) => {
-    const all = results.get(n);
+    const all = results[0].get(n);
     const median = (key) => quantile(all.map((r) => r[key]), 0.5);
-    const first = results.get(1);
+    const ratio = (key, others) => Number(quantile(all.map((r, i) => r[key] / others[i][key]), 0.5).toFixed(3));
     return {
         clients: n,
         ...Object.fromEntries(['ttft', 'ttft95', 'gap', 'gap95', 'rate'].map((key) => [key, Number(median(key).toFixed(2))])),
-        of_one: Number(quantile(all.map((r, i) => r.rate / first[i].rate), 0.5).toFixed(2)),
+        of_one: ratio('rate', results[0].get(1)),
+        ...(beside.length && { of_beside: { ttft: ratio('ttft', results[1].get(n)), rate: ratio('rate', results[1].get(n)) } }),
     };
 });
 if (process.argv.includes('--json')) {
@@ -128,6 +141,7 @@ if (process.argv.includes('--json')) {
     for (const r of rows) {
         const first = `${r.ttft} (${r.ttft95})`.padEnd(24);
         const gap = `${r.gap} (${r.gap95})`.padEnd(25);
-        console.log(`${String(r.clients).padStart(7)}  ${first} ${gap} ${String(r.rate).padStart(9)}        ${r.of_one}x`);
+        const other = r.of_beside ? `, of ${beside.join(' ')}: first token ${r.of_beside.ttft}x, tokens/s ${r.of_beside.rate}x` : '';
+        console.log(`${String(r.clients).padStart(7)}  ${first} ${gap} ${String(r.rate).padStart(9)}        ${r.of_one.toFixed(2)}x${other}`);
     }
 }
