@@ -181,12 +181,14 @@ test('what was acknowledged survives a power loss', async () => {
         const n = k === POINTS - 1 ? records.length : Math.floor(((k + random()) / POINTS) * records.length);
         const to = join(top, `disk-${k}`);
         rebuild(records, n, root, to);
+        let server;
         try {
-            const server = await startServer(['--history', to]);
+            server = await startServer(['--history', to]);
             await check(server, n ? records[n - 1].end : 0);
             assert.equal(await server.stop(), 0);
         } catch (error) {
             console.log(`PARLEY_SEED=${SEED}, moment ${k}: ${n} of ${records.length} calls`);
+            server?.child.kill('SIGKILL');
             throw error;
         }
         rmSync(to, { recursive: true });
