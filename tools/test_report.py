@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Sums up ctest's JUnit files: failed tests, skipped tests with their reasons, one closing line.
+"""Sums up ctest's JUnit files: kernels that could not be checked, failed tests, skipped tests with their reasons, one
+closing line.
 
     tools/test_report.py release=build/tests.xml asan=build/asan/tests.xml
 
@@ -31,6 +32,7 @@ def outcome(case):
 def main(arguments):
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     lines = {"failed": [], "skipped": []}
+    unchecked = {}  # what a test that passed says that it could not check, in the order found
     for argument in arguments:
         configuration, _, path = argument.partition("=")
         try:
@@ -44,10 +46,12 @@ def main(arguments):
         for case in cases:
             result, reason = outcome(case)
             counts[result] += 1
+            for line in re.findall(r"^not checked here: .+", case.findtext("system-out") or "", re.M):
+                unchecked[f"{configuration}: {line}"] = True
             if result != "passed":
                 note = f": {reason}" if reason else ""
                 lines[result].append(f"{result.upper():7} {configuration} {case.get('name')}{note}")
-    for line in lines["skipped"] + lines["failed"]:
+    for line in [*unchecked, *lines["skipped"], *lines["failed"]]:
         print(line)
     print("{passed} passed, {failed} failed, {skipped} skipped".format(**counts))
     return 1 if counts["failed"] else 0

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { AxeBuilder } from '@axe-core/playwright';
 import { chromium } from 'playwright-core';
+import { noteCoverage } from './coverage.mjs';
 import { slowDown } from './slow.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -25,6 +26,7 @@ export async function launch() {
             '--disable-component-update', '--disable-sync',
         ],
     });
+    if (process.env.PARLEY_COVERAGE) noteCoverage(browser, process.env.PARLEY_COVERAGE);
     return SLOW_MS ? slowDown(browser, SLOW_MS) : browser;
 }
 
