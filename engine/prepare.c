@@ -396,8 +396,8 @@ typedef struct media_walk {
 } media_walk;
 
 /* How many rows stand for the placeholder `id`, the next one of the prompt; -1 if no such medium
- * comes next. */
-static int32_t rows_of_placeholder(gen_request *r, media_walk *w, bool is_video)
+ * comes next. whole: one placeholder stands for all of a video. */
+static int32_t rows_of_placeholder(gen_request *r, media_walk *w, bool is_video, bool whole)
 {
     gen_media *m = &r->media[w->next];
     if (w->next == r->n_media || m->is_video != is_video) {
@@ -408,8 +408,8 @@ static int32_t rows_of_placeholder(gen_request *r, media_walk *w, bool is_video)
         m->n_rows = m->patches.n_tokens;
         m->n_units = m->patches.t;
     }
-    w->frame++;
-    const int32_t n = m->n_rows / m->n_units;
+    w->frame += whole ? m->n_units : 1;
+    const int32_t n = whole ? m->n_rows : m->n_rows / m->n_units;
     if (w->frame == m->n_units) {
         w->next++;
         w->frame = 0;
@@ -417,7 +417,7 @@ static int32_t rows_of_placeholder(gen_request *r, media_walk *w, bool is_video)
     return n;
 }
 
-/* One placeholder id per image or frame in `ids` becomes as many as it has embedding rows;
+/* One placeholder id per image or frame (or whole video) in `ids` becomes as many as it has embedding rows;
  * r->prompt receives the result and r->embed_rows the indices of the placeholders. */
 static err_code expand_placeholders(preparation *p, err_detail *detail)
 {
@@ -442,7 +442,7 @@ static err_code expand_placeholders(preparation *p, err_detail *detail)
             }
             continue;
         }
-        const int32_t n = rows_of_placeholder(r, &walk, is_video);
+        const int32_t n = rows_of_placeholder(r, &walk, is_video, cfg->whole_videos);
         if (n < 0) {
             walk.next = 0;
             break;
@@ -472,7 +472,9 @@ static err_code assign_positions(preparation *p, err_detail *detail)
     for (size_t i = 0; i < r->n_media; i++) {
         const patches *shown = &r->media[i].patches;
         media_grid *grid = r->media[i].is_video ? &videos[n_videos++] : &images[n_images++];
-        *grid = (media_grid){shown->t, shown->h, shown->w};
+        const bool moves = shown->t > 1 && shown->timestamps;
+        const double length = moves ? shown->timestamps[shown->t - 1] - shown->timestamps[0] : 0;
+        *grid = (media_grid){shown->t, shown->h, shown->w, moves ? length / (shown->t - 1) : 0};
     }
     r->positions = malloc((r->prompt.len + 1) * sizeof *r->positions);
     if (!r->positions) {

@@ -175,6 +175,9 @@ processor_config prepare_processor(const engine *e, const chat_part *part)
         *min = part->pixels.min;
         *max = *max > *min ? *max : *min;
     }
+    if (part->pixels.max > 0 || part->pixels.min > 0) {
+        pc.video_by_frame = false; /* what a request says is of all frames together */
+    }
     if (pc.fills_budget) { /* no image is made larger than it is of use, nor than a chunk that has it whole */
         const int64_t unit = (int64_t)pc.patch_size * pc.merge_size;
         const bool is_whole = model_get_config(e->model)->media_see_both_ways;
@@ -310,7 +313,7 @@ void prompt_place_media(bytes *out, const engine *e, const char *text, size_t le
     const token_text start = text_of(e, cfg->vision_start_token_id),
                      end = text_of(e, cfg->vision_end_token_id);
     for (size_t m = 0; m < n_media; m++) {
-        if (!media[m].is_video && !cfg->bare_placeholders) {
+        if (cfg->whole_videos || (!media[m].is_video && !cfg->bare_placeholders)) {
             continue;
         }
         const token_text pad = text_of(e, media[m].is_video ? cfg->video_token_id : cfg->image_token_id);

@@ -38,7 +38,7 @@ image_read_job prepare_image_job(const media_settings *m, const uint8_t *data, s
 size_t prepare_video_memory(const media_settings *m, size_t *reserve);
 
 /* Appends the prompt with each video's placeholder written out as its frames: the time of each, and
- * a placeholder of its own; where templates give placeholders alone, each, those of images too, gets
+ * a placeholder of its own, unless the model takes videos whole; where templates give placeholders alone, each, those of images too, gets
  * the tokens around it. Placeholders without a medium stay as they are. */
 void prompt_place_media(bytes *out, const engine *e, const char *text, size_t len, const gen_media *media,
                         size_t n_media);

@@ -7,10 +7,14 @@
 /* Position along the axis that pair i reads. */
 static int32_t axis_position(const model_config *cfg, const position *p, int32_t pair)
 {
-    if (pair % 3 == 1 && pair < 3 * cfg->mrope_section[1]) {
+    const int32_t *section = cfg->mrope_section;
+    if (!cfg->mrope_interleaved) {
+        return pair < section[0] ? p->t : pair < section[0] + section[1] ? p->h : p->w;
+    }
+    if (pair % 3 == 1 && pair < 3 * section[1]) {
         return p->h;
     }
-    if (pair % 3 == 2 && pair < 3 * cfg->mrope_section[2]) {
+    if (pair % 3 == 2 && pair < 3 * section[2]) {
         return p->w;
     }
     return p->t;
@@ -86,16 +90,24 @@ void rope_tables(float *cos_out, float *sin_out, const model_config *cfg, const 
     }
 }
 
-/* The grids of one kind of media; videos are taken frame by frame. */
+/* The grids of one kind of media; videos are taken frame by frame, or whole. */
 typedef struct grid_list {
     const media_grid *grids;
     size_t n, next;
     int32_t frames_left; /* of grids[next], when it has been begun */
+    bool whole;
     const char *what;
 } grid_list;
 
-/* The merged grid of the next image, or of the next frame. */
-static err_code next_grid(grid_list *list, int32_t merge, int32_t *rows, int32_t *cols, err_detail *detail)
+/* A run of placeholders: merged rows and columns of so many frames. */
+typedef struct run_grid {
+    int32_t frames, rows, cols;
+    double step; /* from one frame to the next on the first axis */
+} run_grid;
+
+/* The grid of the next image, of the next frame, or of a whole video. */
+static err_code next_grid(grid_list *list, const model_config *cfg, int32_t merge, run_grid *out,
+                          err_detail *detail)
 {
     if (list->next == list->n) {
         return err_set(detail, ERR_INVALID, "the prompt has more %s placeholders than %s", list->what,
@@ -109,11 +121,13 @@ static err_code next_grid(grid_list *list, int32_t merge, int32_t *rows, int32_t
         }
         list->frames_left = g->t;
     }
-    *rows = g->h / merge;
-    *cols = g->w / merge;
-    if (--list->frames_left == 0) {
-        list->next++;
+    *out =
+        (run_grid){.frames = list->whole ? g->t : 1, .rows = g->h / merge, .cols = g->w / merge, .step = 1};
+    if (cfg->positions_per_second > 0 && g->seconds > 0) {
+        out->step = g->seconds * cfg->positions_per_second;
     }
+    list->frames_left -= out->frames;
+    list->next += list->frames_left == 0;
     return ERR_OK;
 }
 
@@ -123,21 +137,28 @@ static bool has_one_axis(const model_config *cfg)
     return cfg->mrope_section[1] == 0 && cfg->mrope_section[2] == 0;
 }
 
-/* One run of placeholders beginning at ids[0]: time stays, height and width count rows and
- * columns; with one axis it counts all of them. */
-static err_code place_grid(position *out, const int32_t *ids, size_t n_left, int32_t cur, int32_t rows,
-                           int32_t cols, bool one_axis, const char *what, err_detail *detail)
+/* What frame i of a run adds on the first axis: whole positions, and a step that is off by the rounding of
+ * times is not one less. */
+static int32_t frame_offset(const run_grid *g, int32_t i)
 {
-    size_t n = (size_t)rows * (size_t)cols;
+    return (int32_t)floor(i * g->step + 1e-3);
+}
+
+/* One run of placeholders beginning at ids[0]: time counts frames, height and width count rows and
+ * columns; with one axis it counts all of them. */
+static err_code place_grid(position *out, const int32_t *ids, size_t n_left, int32_t cur, const run_grid *g,
+                           bool one_axis, const char *what, err_detail *detail)
+{
+    const size_t area = (size_t)g->rows * (size_t)g->cols, n = area * (size_t)g->frames;
     for (size_t i = 0; i < n; i++) {
         if (i == n_left || ids[i] != ids[0]) {
             return err_set(detail, ERR_INVALID, "%s: %zu placeholders stand where %zu are needed", what, i,
                            n);
         }
-        const int32_t at = cur + (int32_t)i;
-        out[i] = one_axis
-                     ? (position){at, at, at}
-                     : (position){cur, cur + (int32_t)(i / (size_t)cols), cur + (int32_t)(i % (size_t)cols)};
+        const int32_t at = cur + (int32_t)i, in_frame = (int32_t)(i % area);
+        out[i] = one_axis ? (position){at, at, at}
+                          : (position){cur + frame_offset(g, (int32_t)(i / area)), cur + in_frame / g->cols,
+                                       cur + in_frame % g->cols};
     }
     return ERR_OK;
 }
@@ -146,8 +167,8 @@ err_code positions_assign(position *out, int32_t *delta, const model_config *cfg
                           size_t n, const media_grid *images, size_t n_images, const media_grid *videos,
                           size_t n_videos, int32_t merge, err_detail *detail)
 {
-    grid_list image_list = {images, n_images, 0, 0, "image"};
-    grid_list video_list = {videos, n_videos, 0, 0, "video"};
+    grid_list image_list = {.grids = images, .n = n_images, .what = "image"};
+    grid_list video_list = {.grids = videos, .n = n_videos, .whole = cfg->whole_videos, .what = "video"};
     const bool one_axis = has_one_axis(cfg);
     int32_t cur = 0;
     for (size_t i = 0; i < n;) {
@@ -159,16 +180,17 @@ err_code positions_assign(position *out, int32_t *delta, const model_config *cfg
             continue;
         }
         grid_list *list = is_image ? &image_list : &video_list;
-        int32_t rows = 0, cols = 0;
-        err_code err = next_grid(list, merge, &rows, &cols, detail);
+        run_grid g = {0};
+        err_code err = next_grid(list, cfg, merge, &g, detail);
         if (!err) {
-            err = place_grid(out + i, ids + i, n - i, cur, rows, cols, one_axis, list->what, detail);
+            err = place_grid(out + i, ids + i, n - i, cur, &g, one_axis, list->what, detail);
         }
         if (err) {
             return err;
         }
-        i += (size_t)rows * (size_t)cols;
-        cur += one_axis ? rows * cols : rows > cols ? rows : cols;
+        const int32_t side = g.rows > g.cols ? g.rows : g.cols, last = frame_offset(&g, g.frames - 1) + 1;
+        i += (size_t)g.frames * (size_t)g.rows * (size_t)g.cols;
+        cur += one_axis ? g.frames * g.rows * g.cols : last > side ? last : side;
     }
     if (image_list.next != n_images || video_list.next != n_videos) {
         return err_set(detail, ERR_INVALID,

@@ -65,6 +65,16 @@ static inline void ref_media_free(ref_media *m)
     free(m->rows);
 }
 
+/* Seconds between pairs of a video's frames; 0: the case does not say. */
+static inline double case_seconds(const case_file *cf)
+{
+    tensor t;
+    float *seconds = case_floats(cf, "second_per_grid_ts", &t);
+    const double first = seconds ? (double)seconds[0] : 0;
+    free(seconds);
+    return first;
+}
+
 static inline size_t grid_patches(const media_grid *g)
 {
     return (size_t)g->t * (size_t)g->h * (size_t)g->w;
@@ -109,7 +119,7 @@ static inline void read_placed_media(ref_media *m, const processor_config *pc, c
     const int32_t n_frames = places->n_dims == 4 ? (int32_t)places->dims[1] : 1;
     const size_t n_places = places->dims[places->n_dims - 2];
     for (size_t i = 0; i < places->dims[0]; i++) {
-        media_grid grid = {n_frames, 0, 0};
+        media_grid grid = {n_frames, 0, 0, 0};
         const int32_t *first = xy + i * (size_t)n_frames * n_places * 2;
         for (size_t k = 0; k < n_places; k++) {
             grid.w = first[2 * k] >= grid.w ? first[2 * k] + 1 : grid.w;
@@ -124,7 +134,7 @@ static inline void read_placed_media(ref_media *m, const processor_config *pc, c
     m->rows = floats(m->n_rows * m->row_len);
     float *out = m->rows;
     for (size_t i = 0, frame = 0; i < m->n_grids; i++) {
-        const media_grid one = {1, m->grids[i].h, m->grids[i].w};
+        const media_grid one = {1, m->grids[i].h, m->grids[i].w, 0};
         for (int32_t f = 0; f < n_frames; f++, frame++, out += grid_patches(&one) * m->row_len) {
             place_bytes(out, (const uint8_t *)t.data + frame * n_places * m->row_len, &one, m->row_len, pc);
         }
@@ -149,7 +159,7 @@ static inline ref_media read_media(const processor_config *pc, const case_file *
         snprintf(name, sizeof name, "%s_grid_thw", kind);
         numbers = case_ids(cf, name, &n);
         for (size_t i = 0; i + 2 < n; i += 3) {
-            add_grid(&m, cf, (media_grid){numbers[i], numbers[i + 1], numbers[i + 2]});
+            add_grid(&m, cf, (media_grid){numbers[i], numbers[i + 1], numbers[i + 2], case_seconds(cf)});
         }
         m.rows = case_floats(cf, pixels, &t);
         m.row_len = m.rows ? t.dims[1] : 0;

@@ -220,7 +220,7 @@ static void answer(context *cx, const question *q, int32_t *out, int32_t n)
     int32_t n_prompt = (int32_t)q->ids.len, delta = 0, n_rows = 0, last = n_prompt - 1;
     size_t n_features = 0;
     for (size_t i = 0; i < q->n_media; i++) {
-        grids[i] = (media_grid){q->media[i].t, q->media[i].h, q->media[i].w};
+        grids[i] = (media_grid){q->media[i].t, q->media[i].h, q->media[i].w, 0};
         n_features += (size_t)q->media[i].n_tokens;
     }
     position *positions = must(calloc((size_t)n_prompt, sizeof *positions));

@@ -8,7 +8,8 @@
 #include "base/size.h"
 #include "vision/image/resize.h"
 
-enum { ASPECT_MAX = 200, SIDE_MAX = 1 << 20 };
+/* VIDEO_TOKENS: of all frames together, where a video's pixels are of a frame; each keeps the least. */
+enum { ASPECT_MAX = 200, SIDE_MAX = 1 << 20, VIDEO_TOKENS = 24576 };
 
 /* ---- configuration ---- */
 
@@ -143,10 +144,35 @@ static err_code read_video_section(processor_config *pc, const json *section, co
     return err;
 }
 
-/* vision_config of config.json: what Gemma 4's released files have, where it is a tower that pools. */
+/* What the released files of Qwen2-VL and Qwen2.5-VL have, or leave to the class that reads them. */
+static err_code read_qwen2_tower(processor_config *pc, const json *section, const char *where,
+                                 err_detail *detail)
+{
+    enum { PATCH = 14, IMAGE_LEAST = 4, IMAGE_MOST = 1280, FRAME_LEAST = 128, FRAME_MOST = 768 };
+    static const float mean[] = {0.48145466f, 0.4578275f, 0.40821073f},
+                       std[] = {0.26862954f, 0.26130258f, 0.27577711f};
+    pc->patch_size = PATCH;
+    pc->video_by_frame = true;
+    memcpy(pc->mean, mean, sizeof mean);
+    memcpy(pc->std, std, sizeof std);
+    err_code err = read_common(pc, section, where, detail);
+    err = err ? err : read_side(&pc->merge_size, section, where, "spatial_merge_size", 16, detail);
+    const int64_t unit = (int64_t)pc->patch_size * pc->merge_size, area = unit * unit;
+    pc->image_min_pixels = IMAGE_LEAST * area;
+    pc->image_max_pixels = IMAGE_MOST * area;
+    pc->video_min_pixels = FRAME_LEAST * area;
+    pc->video_max_pixels = FRAME_MOST * area;
+    return err;
+}
+
+/* vision_config of config.json: what Gemma 4's released files have, where it is a tower that pools; or
+ * those of Qwen2-VL. */
 static err_code read_tower(processor_config *pc, const json *section, const char *where, err_detail *detail)
 {
     enum { IMAGE_TOKENS = 280, FRAME_TOKENS = 70, FRAMES = 32 };
+    if (json_get(section, "embed_dim") || json_get(section, "window_size")) {
+        return read_qwen2_tower(pc, section, where, detail);
+    }
     if (!json_get(section, "pooling_kernel_size")) {
         return ERR_OK;
     }
@@ -323,6 +349,14 @@ err_code processor_video_size(const processor_config *pc, int32_t n_frames, int3
     /* Fewer frames than one temporal patch holds are repeated to fill it, so they count as that
      * many. */
     const double t = fmax(n_frames, tp), shown = rint(t / tp) * tp;
+    if (pc->video_by_frame) {
+        const double share = VIDEO_TOKENS * factor * factor / n_frames * tp;
+        const double frame_least = (double)pc->video_min_pixels,
+                     frame_most = fmax(fmin((double)pc->video_max_pixels, share), 1.05 * frame_least);
+        const double bound = fmin(frame_most, pair);
+        return smart_resize(out_height, out_width, 1, 1, height, width, factor, fmin(frame_least, bound),
+                            bound, detail);
+    }
     double least = (double)pc->video_min_pixels, most = (double)pc->video_max_pixels;
     if (pc->video_pair_tokens > 0) {
         most = fmin(most, pair * fmin(t, shown));

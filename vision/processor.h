@@ -29,6 +29,8 @@ typedef struct processor_config {
     /* Images are made as large as the most pixels allow, in their own proportions, and so is each frame;
      * else a size is kept that lies between the least and the most */
     bool fills_budget;
+    bool
+        video_by_frame; /* the video's pixels are of a frame, and those of all frames have a bound of their own */
     int64_t image_min_pixels, image_max_pixels;
     int64_t video_min_pixels, video_max_pixels; /* over t * h * w; of a frame, if it fills_budget */
     int32_t video_pair_tokens; /* of a pair of frames at most; 0: as many as the pixels make */

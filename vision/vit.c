@@ -30,6 +30,10 @@ typedef struct scratch {
     float *held;      /* [chunk rows, widest] what a product reads, if it is clipped */
     float *merged;    /* [chunk tokens, out_hidden] */
     float *rows;      /* [chunk rows, patch_dim] */
+    /* Models with windows; else NULL. The block of patches, counted row by row, that stands at each place:
+     * [blocks], window by window; and how many patches stand before each window and behind the last. */
+    int32_t *order, *windows;
+    size_t n_windows;
 } scratch;
 
 struct vit {
@@ -55,8 +59,11 @@ static const char *find_prefix(const tensor_source *tensors)
 
 static const vit_family *family_of(const json *root)
 {
-    const char *type = json_str(json_get(json_get(root, "vision_config"), "model_type"), "");
-    return strcmp(type, "gemma4_vision") == 0 ? &VIT_GEMMA4 : &VIT_QWEN;
+    const char *whole = json_str(json_get(root, "model_type"), ""),
+               *type = json_str(json_get(json_get(root, "vision_config"), "model_type"), whole);
+    return strcmp(type, "gemma4_vision") == 0               ? &VIT_GEMMA4
+           : strncmp(type, "qwen2_", strlen("qwen2_")) == 0 ? &VIT_QWEN2
+                                                            : &VIT_QWEN;
 }
 
 /* Reads the config by the family's reader, *family. */
@@ -118,6 +125,7 @@ static void scratch_free(compute *c, scratch *s)
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         compute_free(c, parts[i]);
     }
+    compute_free(c, s->order);
     *s = (scratch){0};
 }
 
@@ -166,12 +174,18 @@ static void list_buffers(buffer out[N_BUFFERS], scratch *s, const vit_config *vc
         {&s->sin, n_patches, half_head},
         {&s->narrow, chunk, vh},
         {&s->wide, chunk, widest},
-        {&s->gate, vc->is_gated ? chunk : 0, vi},
+        {&s->gate, vc->is_gated || vc->activation == VIT_QUICK_GELU ? chunk : 0, vi},
         {&s->held, vc->is_clipped ? chunk : 0, widest},
         {&s->merged, CHUNK_TOKENS, (size_t)vc->out_hidden_size},
         {&s->rows, chunk, vit_patch_dim(vc)},
     };
     memcpy(out, all, sizeof all);
+}
+
+/* Bytes of the order and of the windows of n patches. */
+static size_t order_bytes(const vit_config *vc, size_t n_patches)
+{
+    return vc->window ? (2 * n_patches / vit_merge_area(vc) + 1) * sizeof(int32_t) : 0;
 }
 
 static err_code scratch_reserve(vit *v, size_t n_patches, err_detail *detail)
@@ -192,6 +206,12 @@ static err_code scratch_reserve(vit *v, size_t n_patches, err_detail *detail)
             return err_set(detail, ERR_NOMEM, "not enough memory to encode the image");
         }
     }
+    const size_t n = order_bytes(&v->parts.config, n_patches);
+    s->order = n ? compute_alloc(v->c, n) : NULL;
+    if (n && !s->order) {
+        scratch_free(v->c, s);
+        return err_set(detail, ERR_NOMEM, "not enough memory to encode the image");
+    }
     s->max_patches = n_patches;
     return ERR_OK;
 }
@@ -205,7 +225,7 @@ size_t vit_scratch_bytes(const vit *v, size_t n_patches)
     for (size_t i = 0; i < N_BUFFERS; i++) {
         n += all[i].rows * all[i].columns;
     }
-    return sizeof(float) * n;
+    return sizeof(float) * n + order_bytes(&v->parts.config, n_patches);
 }
 
 void vit_trim(vit *v, size_t max_bytes)
@@ -217,11 +237,34 @@ void vit_trim(vit *v, size_t max_bytes)
 
 /* ---- positions ---- */
 
-/* Row and column of patch number i in block order. */
-static void patch_place(const vit_config *vc, int32_t w, size_t i, int32_t *row, int32_t *column)
+/* Orders the blocks of a frame of h x w patches window by window. */
+static void order_windows(scratch *s, const vit_config *vc, int32_t h, int32_t w)
+{
+    const int32_t merge = vc->spatial_merge_size, rows = h / merge, columns = w / merge, size = vc->window;
+    size_t n = 0;
+    s->n_windows = 0;
+    s->windows = s->order + (size_t)rows * (size_t)columns;
+    s->windows[0] = 0;
+    for (int32_t top = 0; top < rows; top += size) {
+        for (int32_t left = 0; left < columns; left += size) {
+            for (int32_t r = top; r < rows && r < top + size; r++) {
+                for (int32_t c = left; c < columns && c < left + size; c++) {
+                    s->order[n++] = r * columns + c;
+                }
+            }
+            s->windows[++s->n_windows] = (int32_t)(n * vit_merge_area(vc));
+        }
+    }
+}
+
+/* Row and column of the patch at place i: in block order, of blocks as they are ordered (NULL: row by
+ * row). */
+static void patch_place(const vit_config *vc, const int32_t *order, int32_t w, size_t i, int32_t *row,
+                        int32_t *column)
 {
     int32_t merge = vc->spatial_merge_size, n = (int32_t)i;
     int32_t cell = n % (merge * merge), block = n / (merge * merge);
+    block = order ? order[block] : block;
     *row = block / (w / merge) * merge + cell / merge;
     *column = block % (w / merge) * merge + cell % merge;
 }
@@ -241,7 +284,7 @@ static void fill_from_map(float *x, const vit_parts *p, int32_t h, int32_t w)
     size_t vh = (size_t)p->config.hidden_size, side = (size_t)p->side, n = (size_t)h * (size_t)w;
     for (size_t i = 0; i < n; i++, x += vh) {
         int32_t row, column, r0, r1, c0, c1;
-        patch_place(&p->config, w, i, &row, &column);
+        patch_place(&p->config, NULL, w, i, &row, &column);
         float dr = table_place(row, h, p->side, &r0, &r1), dc = table_place(column, w, p->side, &c0, &c1);
         const float *p00 = p->position_map + ((size_t)r0 * side + (size_t)c0) * vh;
         const float *p01 = p->position_map + ((size_t)r0 * side + (size_t)c1) * vh;
@@ -260,7 +303,7 @@ static void fill_from_axes(float *x, float *of, const vit_parts *p, int32_t h, i
     size_t vh = (size_t)p->config.hidden_size, n = (size_t)h * (size_t)w;
     for (size_t i = 0; i < n; i++, x += vh) {
         int32_t row, column;
-        patch_place(&p->config, w, i, &row, &column);
+        patch_place(&p->config, NULL, w, i, &row, &column);
         tensor_to_f32(of, &p->position_axes, (size_t)column * vh, vh);
         tensor_to_f32(of + vh, &p->position_axes, ((size_t)p->side + (size_t)row) * vh, vh);
         for (size_t k = 0; k < vh; k++) {
@@ -294,7 +337,7 @@ static void fill_rotary(scratch *s, const vit_config *vc, int32_t h, int32_t w)
         }
         for (size_t i = 0; i < n; i++) {
             int32_t row, column;
-            patch_place(vc, w, i, &row, &column);
+            patch_place(vc, s->order, w, i, &row, &column);
             const float by_row = (float)row * freq, by_column = (float)column * freq;
             const float one = vc->turns_halves ? by_column : by_row,
                         other = vc->turns_halves ? by_row : by_column;
@@ -413,8 +456,10 @@ static void attention_branch(vit *v, compute *c, const vit_block *b, size_t n)
             turn(c, s, vc, x, n);
         }
     }
-    const int32_t cu[2] = {0, (int32_t)n};
-    nn_attention_segments(c, s->attention, s->qkv, cu, 1, vc->attention_scale, heads, vd);
+    const int32_t frame[2] = {0, (int32_t)n};
+    const bool windowed = vc->window && !vc->sees_frame[b - v->parts.blocks];
+    nn_attention_segments(c, s->attention, s->qkv, windowed ? s->windows : frame, windowed ? s->n_windows : 1,
+                          vc->attention_scale, heads, vd);
     for (size_t at = 0; at < n;) {
         size_t rows = chunk_rows(vc, at, n);
         linear(v, c, s->narrow, s->attention + at * width, &b->proj, rows);
@@ -423,7 +468,15 @@ static void attention_branch(vit *v, compute *c, const vit_block *b, size_t n)
     }
 }
 
-/* x = x + down(gelu_tanh(up(norm2(x)))), or down(gelu_tanh(gate(...)) * up(...)) */
+/* x = x * sigmoid(1.702 * x) */
+static void quick_gelu(compute *c, const scratch *s, float *x, size_t n_rows, size_t width)
+{
+    memcpy(s->gate, x, n_rows * width * sizeof *x);
+    nn_scale(c, s->gate, 1.702f, n_rows * width);
+    nn_sigmoid_gate(c, x, s->gate, n_rows, 1, width, width, width);
+}
+
+/* x = x + down(act(up(norm2(x)))), or down(act(gate(...)) * up(...)) */
 static void mlp_branch(vit *v, compute *c, const vit_block *b, size_t n)
 {
     const vit_config *vc = &v->parts.config;
@@ -437,7 +490,9 @@ static void mlp_branch(vit *v, compute *c, const vit_block *b, size_t n)
         if (vc->is_gated) {
             mixed = s->gate;
             linear(v, c, s->gate, s->narrow, &b->gate, rows);
-            nn_gelu_mul(c, s->gate, s->wide, rows * vi);
+            (vc->activation == VIT_SILU ? nn_silu_mul : nn_gelu_mul)(c, s->gate, s->wide, rows * vi);
+        } else if (vc->activation == VIT_QUICK_GELU) {
+            quick_gelu(c, s, s->wide, rows, vi);
         } else {
             nn_gelu_tanh(c, s->wide, rows * vi);
         }
@@ -447,7 +502,8 @@ static void mlp_branch(vit *v, compute *c, const vit_block *b, size_t n)
     }
 }
 
-/* Part `part` of the rows out [n / merge^2, row_floats] from the n patches as they stand in x:
+/* Part `part` of the rows out [n / merge^2, row_floats], row by row of the frame, from the n patches as
+ * they stand in x:
  * the main merger normalises each patch FIRST, then joins the patches of a block; those of
  * DeepStack join first. */
 static void merge(vit *v, compute *c, const vit_merger *m, float *out, size_t part, size_t n)
@@ -463,8 +519,8 @@ static void merge(vit *v, compute *c, const vit_merger *m, float *out, size_t pa
         nn_gelu_erf(c, s->wide, rows * vh);
         linear(v, c, s->merged, s->wide, &m->fc2, tokens);
         for (size_t t = 0; t < tokens; t++) {
-            memcpy(out + (at / area + t) * row_width + part * width, s->merged + t * width,
-                   width * sizeof *out);
+            const size_t to = s->order ? (size_t)s->order[at / area + t] : at / area + t;
+            memcpy(out + to * row_width + part * width, s->merged + t * width, width * sizeof *out);
         }
         at += rows;
     }
@@ -500,13 +556,31 @@ static void pool(vit *v, compute *c, float *out, size_t n)
     }
 }
 
-/* Rows first .. first+n-1, where they are or in scratch. */
-static const float *rows_at(vit *v, const vit_rows *rows, size_t first, size_t n)
+/* Copies rows first .. first+n-1 to `to`. */
+static void copy_rows(const vit *v, float *to, const vit_rows *rows, size_t first, size_t n)
 {
+    const size_t dim = vit_patch_dim(&v->parts.config);
     if (rows->rows) {
-        return rows->rows + first * vit_patch_dim(&v->parts.config);
+        memcpy(to, rows->rows + first * dim, n * dim * sizeof *to);
+    } else {
+        rows->read(rows->ctx, to, first, n);
     }
-    rows->read(rows->ctx, v->s.rows, first, n);
+}
+
+/* The rows of places at .. at+n-1 of a frame, whose first row is `first`: where they are, or in scratch. */
+static const float *rows_at(vit *v, const vit_rows *rows, size_t first, size_t at, size_t n)
+{
+    const size_t dim = vit_patch_dim(&v->parts.config), area = vit_merge_area(&v->parts.config);
+    if (rows->rows && !v->s.order) {
+        return rows->rows + (first + at) * dim;
+    }
+    if (!v->s.order) {
+        copy_rows(v, v->s.rows, rows, first + at, n);
+    }
+    for (size_t i = 0; v->s.order && i < n; i += area) {
+        const size_t block = (size_t)v->s.order[(at + i) / area];
+        copy_rows(v, v->s.rows + i * dim, rows, first + block * area, area);
+    }
     return v->s.rows;
 }
 
@@ -520,12 +594,14 @@ static void encode_frame(vit *v, compute *c, float *out, float *last_hidden, con
     size_t n = (size_t)h * (size_t)w, vh = (size_t)vc->hidden_size;
     if (p->position_map) {
         fill_from_map(s->x, p, h, w);
-    } else {
+    } else if (p->position_axes.data) {
         fill_from_axes(s->x, s->narrow, p, h, w);
+    } else {
+        memset(s->x, 0, n * vh * sizeof *s->x);
     }
     for (size_t at = 0; at < n;) {
         size_t count = chunk_rows(vc, at, n);
-        linear(v, c, s->narrow, rows_at(v, rows, first + at, count), &p->patch_embed, count);
+        linear(v, c, s->narrow, rows_at(v, rows, first, at, count), &p->patch_embed, count);
         nn_add(c, s->x + at * vh, s->narrow, count * vh);
         at += count;
     }
@@ -551,7 +627,8 @@ err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const vi
                     int32_t h, int32_t w, err_detail *detail)
 {
     const vit_config *vc = &v->parts.config;
-    const int32_t step = vc->spatial_merge_size, most = v->parts.position_map ? INT32_MAX : v->parts.side;
+    const int32_t step = vc->spatial_merge_size,
+                  most = v->parts.position_axes.data ? v->parts.side : INT32_MAX;
     if (t < 1 || h < 1 || w < 1 || h > most || w > most || h % step != 0 || w % step != 0 ||
         (int64_t)h * w > INT32_MAX) {
         return err_set(detail, ERR_INVALID, "a grid of %d x %d x %d patches cannot be encoded", t, h, w);
@@ -560,6 +637,9 @@ err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const vi
     err_code err = scratch_reserve(v, n, detail);
     if (err) {
         return err;
+    }
+    if (vc->window) {
+        order_windows(&v->s, vc, h, w);
     }
     fill_rotary(&v->s, vc, h, w);
     for (size_t i = 0; i < (size_t)t; i++) {

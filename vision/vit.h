@@ -22,7 +22,10 @@
 
 typedef struct vit vit;
 
-enum { VIT_MAX_DEEPSTACK = 16 };
+enum { VIT_MAX_DEEPSTACK = 16, VIT_MAX_DEPTH = 1024 };
+
+/* What stands between the matrices of an MLP: x * sigmoid(1.702 * x) is the quick gelu. */
+typedef enum vit_activation { VIT_GELU_TANH, VIT_SILU, VIT_QUICK_GELU } vit_activation;
 
 typedef struct vit_config {
     int32_t depth, hidden_size, intermediate_size, n_heads, head_dim, out_hidden_size;
@@ -31,11 +34,16 @@ typedef struct vit_config {
     bool turns_halves;               /* half a head is turned by the column, half by the row, each with pairs
                                       * of its own; else both turn the pairs of the whole head */
     bool is_gated;                   /* the MLP has a gate */
+    vit_activation activation;       /* with a gate not the quick gelu, without one not silu */
     bool is_clipped;                 /* what products read and give is held between bounds */
     bool pools;           /* patches of a block are averaged and projected; else a merger joins them */
     bool is_standardized; /* pooled rows are shifted and scaled */
     /* DeepStack: blocks, rising, whose output also reaches the decoder */
     int32_t n_deepstack, deepstack[VIT_MAX_DEEPSTACK];
+    /* Blocks but those of sees_frame attend inside windows of so many merged rows and columns, cut from
+     * the upper left; 0: there are no windows */
+    int32_t window;
+    bool sees_frame[VIT_MAX_DEPTH];
     double rope_theta;
     /* TRAP: the reference keeps the tower's rotary frequencies in the checkpoint's type, so a bf16
      * checkpoint has them rounded to bf16 even when everything else is computed in f32 */
@@ -64,7 +72,7 @@ void vit_trim(vit *v, size_t max_bytes);
 
 /* rows [t*h*w, patch_dim] -> out [t*h*w/merge^2, W], W = out_hidden_size for the embedding and as
  * many behind it for each of the n_deepstack blocks. last_hidden, if not NULL, receives
- * the rows before the merger [t*h*w, hidden_size] (checks). Scratch for at most max patches is kept
+ * the rows before the merger [t*h*w, hidden_size] (checks); with windows, window by window. Scratch for at most max patches is kept
  * inside. ERR_NOMEM; ERR_INVALID if h or w is not a multiple of the merge size, or larger than the
  * encoder has positions for. */
 MUST_CHECK err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const vit_rows *rows,

@@ -1,10 +1,17 @@
 #include "vision/vit_parts.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/compiler.h"
 
 enum { TENSOR_NAME_CHARS = 128 };
+
+bool vit_is_bf16(const json *root)
+{
+    const char *type = json_str(json_get(root, "dtype"), json_str(json_get(root, "torch_dtype"), "bfloat16"));
+    return strcmp(type, "bfloat16") == 0;
+}
 
 err_code vit_read_fields(const json *section, const vit_field *fields, size_t n, err_detail *detail)
 {

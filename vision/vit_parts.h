@@ -51,7 +51,8 @@ typedef struct vit_parts {
     arena *memory;             /* all f32 vectors below, and the blocks */
     vit_linear patch_embed;    /* [hidden, patch_dim] */
     const float *position_map; /* [side, side, hidden], interpolated to the grid; or NULL: */
-    tensor position_axes;      /* [2 * side, hidden]: of columns, then of rows, as they are */
+    tensor position_axes;      /* [2 * side, hidden]: of columns, then of rows, as they are; or no data:
+                                * positions are turned alone */
     int32_t side;
     vit_block *blocks; /* [depth] */
     vit_merger merger, deepstack[VIT_MAX_DEEPSTACK];
@@ -89,6 +90,8 @@ typedef struct vit_field {
     int32_t *value;
     int32_t fallback, max;
 } vit_field;
+/* Whether the checkpoint says that its numbers are bf16. */
+bool vit_is_bf16(const json *root);
 err_code vit_read_fields(const json *section, const vit_field *fields, size_t n, err_detail *detail);
 
 /* How the tower of a family of models is read. */
@@ -98,7 +101,7 @@ typedef struct vit_family {
     void (*load)(vit_parts *p, vit_loader *l);
 } vit_family;
 
-extern const vit_family VIT_QWEN, VIT_GEMMA4;
+extern const vit_family VIT_QWEN, VIT_QWEN2, VIT_GEMMA4;
 
 /* Values of a patch row. */
 size_t vit_patch_dim(const vit_config *vc);

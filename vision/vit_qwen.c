@@ -47,7 +47,7 @@ static err_code read_config(vit_config *vc, int32_t *side, const json *root, err
     const json *section = json_get(root, "vision_config");
     int32_t n_positions = 0;
     const vit_field fields[] = {
-        {"depth", &vc->depth, 0, 1024},
+        {"depth", &vc->depth, 0, VIT_MAX_DEPTH},
         {"hidden_size", &vc->hidden_size, 0, 1 << 16},
         {"intermediate_size", &vc->intermediate_size, 0, 1 << 18},
         {"num_heads", &vc->n_heads, 0, 1024},
@@ -70,9 +70,7 @@ static err_code read_config(vit_config *vc, int32_t *side, const json *root, err
         err = err_set(detail, ERR_INVALID,
                       "config.json: vision_config.rope_parameters.rope_theta is out of range");
     }
-    const char *number_type =
-        json_str(json_get(root, "dtype"), json_str(json_get(root, "torch_dtype"), "bfloat16"));
-    vc->rope_bf16 = strcmp(number_type, "bfloat16") == 0;
+    vc->rope_bf16 = vit_is_bf16(root);
     vc->norm_eps = NORM_EPS;
     if (err) {
         return err;

@@ -140,6 +140,10 @@ typedef struct model_config {
     /* Templates give a placeholder alone: the vision_start and vision_end tokens are put around it, and
      * the time of a frame stands before them as mm:ss */
     bool bare_placeholders;
+    /* A video is one run of placeholders without times in the text; its frames, in pairs, stand apart on
+     * the first axis of positions: by so many positions a second, or (0) by one each */
+    bool whole_videos;
+    double positions_per_second;
     bool text_alone;     /* the family's vision tower is not supported */
     int32_t n_deepstack; /* first layers behind which the vision tower's inner features are added */
     /* generation_config.json; has_* false where the file is silent */

@@ -243,10 +243,7 @@ static void read_mrope(model_config *cfg, const config_section *text, const json
                     "\"mrope_section\" must be three counts with the sum %d (rotary pairs)",
                     cfg->full.rope.pairs);
     }
-    cfg->mrope_interleaved = json_bool(json_get(params, "mrope_interleaved"), true);
-    if (!cfg->mrope_interleaved) {
-        config_fail(text, ERR_UNSUPPORTED, "\"mrope_interleaved\": false is not supported");
-    }
+    cfg->mrope_interleaved = json_bool(json_get(params, "mrope_interleaved"), !d->mrope_split);
 }
 
 /* How much YaRN stretches what queries and keys are multiplied with. */

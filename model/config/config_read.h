@@ -52,6 +52,7 @@ typedef struct config_defaults {
     double rotary_fraction;   /* partial_rotary_factor */
     double rope_theta;        /* 0: it is required */
     int32_t mrope_section[3]; /* {0}: positions of text alone, unless the file says otherwise */
+    bool mrope_split;         /* pairs of an axis stand together, where the file does not say */
 } config_defaults;
 
 /* The head size of families that derive it from hidden_size and num_attention_heads. */

@@ -1,16 +1,22 @@
 /* Qwen2 and Qwen2.5: Llama's layers with biases of queries, keys and values; the last of them may have
- * a window. Of their models that see the text is read: it has one position on all three axes, so that it
- * does not matter how these share a head. docs/model.md A.5. */
+ * a window. Their models that see have three axes of positions, whose pairs stand one axis after the
+ * other. docs/model.md A.5, C.5. */
 #include <string.h>
 
 #include "model/config/family.h"
 
 static void read(model_config *cfg, const config_section *top, const config_section *text)
 {
-    (void)top;
-    const config_defaults defaults = {
-        .head_dim = config_head_dim(text), .rotary_fraction = 1.0, .rope_theta = 10000.0};
-    cfg->text_alone = strstr(cfg->family, "_vl") != NULL; /* their tower is not supported */
+    const config_defaults defaults = {.head_dim = config_head_dim(text),
+                                      .rotary_fraction = 1.0,
+                                      .rope_theta = 10000.0,
+                                      .mrope_split = true};
+    const json *vision = json_get(top->object, "vision_config");
+    cfg->whole_videos = strstr(cfg->family, "_vl") != NULL;
+    if (json_is(vision, JSON_OBJECT) && strncmp(cfg->family, "qwen2_5_vl", strlen("qwen2_5_vl")) == 0) {
+        const config_section tower = {vision, top->path, top->detail, top->err};
+        cfg->positions_per_second = config_number(&tower, "tokens_per_second", 0.0, 1e4, 4.0);
+    }
     cfg->qk_norm = QK_NORM_NONE;
     cfg->attention_biases = true; /* no field says so: it is not a choice here */
     config_read_sizes(cfg, text, &defaults);
@@ -25,6 +31,7 @@ static void read(model_config *cfg, const config_section *top, const config_sect
 }
 
 const family FAMILY_QWEN2 = {
-    .model_types = (const char *const[]){"qwen2", "qwen2_vl", "qwen2_5_vl", NULL},
+    .model_types =
+        (const char *const[]){"qwen2", "qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text", NULL},
     .read = read,
 };

@@ -130,6 +130,47 @@ static void test_image_behind_cached_text(void)
     engine_close(cached);
 }
 
+/* Where a model takes videos whole: one run of placeholders between the template's own pair, and frames whose
+ * times are positions. Six images at two a second are three pairs, a second apart: two positions. */
+static void test_whole_video(void)
+{
+    enum { N_FRAMES = 6, VIDEO = 262 };
+    engine *e = answers_open(&(engine_options){.model_dir = check_data("tiny_qwen2_5_vl"),
+                                               .n_ctx = 1024,
+                                               .n_parallel = 1,
+                                               .n_threads = 1,
+                                               .cache_mib = 8});
+    chat_input *in = chat_input_create(1 << 20);
+    chat_part parts[2] = {{.kind = CHAT_VIDEO}, {.kind = CHAT_TEXT, .text = "What?", .text_len = 5}};
+    chat_file list[N_FRAMES];
+    in->messages = arena_calloc(in->arena, 1, sizeof *in->messages);
+    in->n_messages = 1;
+    in->messages[0] = (chat_message){.role = CHAT_USER, .parts = parts, .n_parts = 2};
+    for (size_t i = 0; i < N_FRAMES; i++) {
+        list[i] = (chat_file){.data = (const uint8_t *)png.data, .bytes = png.len};
+    }
+    parts[0].video = (chat_video){.list = list, .n_list = N_FRAMES, .list_fps = 2, .fps = 2};
+    in->params.max_tokens = N_ANSWER;
+    in->params.ignore_eos = true;
+    gen_request *r = prepared(e, in);
+    size_t first = 0, n = 0;
+    while (first < r->prompt.len && r->prompt.ids[first] != VIDEO) {
+        first++;
+    }
+    while (first + n < r->prompt.len && r->prompt.ids[first + n] == VIDEO) {
+        n++;
+    }
+    CHECK(n > 0 && n % 3 == 0 && n == (size_t)r->n_embed_rows);
+    CHECK_INT(r->positions[first + n / 3].t - r->positions[first].t, 2);
+    CHECK_INT(r->positions[first + n - 1].t - r->positions[first].t, 4);
+    CHECK_INT(r->positions[first + n / 3].h, r->positions[first].h);
+    const answer once = said(e, r, 1), again = said(e, prepared(e, in), 2);
+    CHECK(once.n == N_ANSWER && again.n == N_ANSWER && again.timings.cache_n > 0);
+    CHECK(memcmp(once.ids, again.ids, N_ANSWER * sizeof *once.ids) == 0);
+    chat_input_destroy(in);
+    engine_close(e);
+}
+
 int main(void)
 {
     err_detail d = {0};
@@ -138,6 +179,7 @@ int main(void)
     answers_begin();
     test_decoded_is_prefilled();
     test_image_behind_cached_text();
+    test_whole_video();
     answers_end();
     bytes_deinit(&png);
     CHECK_DONE();

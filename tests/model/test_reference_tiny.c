@@ -1,5 +1,5 @@
-/* The reference outputs of tests/data/tiny, with every set of kernels; those of the families with
- * experts that no full set covers. */
+/* The reference outputs of tests/data/tiny, with every set of kernels; those of families that no full
+ * set covers. */
 #include "tests/check.h"
 
 #include <stdlib.h>
@@ -16,8 +16,8 @@ int main(void)
         CHECK_INT(tool_run("check_reference", dir, levels[i]), 0);
     }
     CHECK_INT(tool_run("check_reference", dir, "no such level"), 2);
-    static const char *const others[] = {"tiny_moe", "tiny_vl_moe"};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const others[] = {"tiny_moe", "tiny_vl_moe", "tiny_qwen2_vl", "tiny_qwen2_5_vl"};
+    for (size_t i = 0; i < 4; i++) {
         CHECK_INT(tool_run("check_reference", "--exact-rope", check_data(others[i])), 0);
     }
     static const char *const published[] = {"tiny_gpt_oss", "tiny_gemma4", "tiny_gemma4_images",

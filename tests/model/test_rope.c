@@ -59,7 +59,7 @@ static void test_worked_example(void)
     position p[64];
     err_detail d = {0};
     model_config cfg = config();
-    media_grid image = {1, 4, 6}, video = {2, 4, 4};
+    media_grid image = {1, 4, 6, 0}, video = {2, 4, 4, 0};
     size_t n = worked_example(ids, false);
     CHECK_INT(n, 36);
     CHECK_OK(positions_assign(p, &delta, &cfg, ids, n, &image, 1, &video, 1, 2, &d), d);
@@ -92,7 +92,7 @@ static void test_mismatches(void)
     int32_t ids[64], delta = 0;
     position p[64];
     model_config cfg = config();
-    media_grid image = {1, 4, 6}, video = {2, 4, 4}, wider = {1, 4, 8}, odd = {1, 3, 6};
+    media_grid image = {1, 4, 6, 0}, video = {2, 4, 4, 0}, wider = {1, 4, 8, 0}, odd = {1, 3, 6, 0};
     size_t n = worked_example(ids, false);
     err_detail d = {0};
     CHECK_INT(positions_assign(p, &delta, &cfg, ids, n, NULL, 0, &video, 1, 2, &d), ERR_INVALID);
@@ -122,8 +122,56 @@ static void test_tables(void)
     }
 }
 
+/* The example of the reference's documentation: three pairs of frames of 2 x 2 merged rows, 50 positions
+ * apart. Behind it comes the largest position and one. */
+static void test_whole_videos(void)
+{
+    int32_t ids[16], delta = 0;
+    position p[16];
+    err_detail d = {0};
+    model_config cfg = config();
+    cfg.whole_videos = true;
+    cfg.positions_per_second = 25;
+    media_grid video = {3, 4, 4, 2.0};
+    size_t n = fill(ids, 0, START, 1);
+    n = fill(ids, n, VIDEO, 12);
+    n = fill(ids, n, END, 1);
+    CHECK_OK(positions_assign(p, &delta, &cfg, ids, n, NULL, 0, &video, 1, 2, &d), d);
+    check_position(&p[1], 1, 1, 1);
+    check_position(&p[4], 1, 2, 2);
+    check_position(&p[5], 51, 1, 1);
+    check_position(&p[10], 101, 1, 2);
+    check_position(&p[13], 102, 102, 102);
+    CHECK_INT(delta, 103 - 14);
+    video.seconds = 1.019999; /* as sampled frames are apart: 25.5 positions, of which whole ones count */
+    CHECK_OK(positions_assign(p, &delta, &cfg, ids, n, NULL, 0, &video, 1, 2, &d), d);
+    check_position(&p[5], 26, 1, 1);
+    check_position(&p[9], 52, 1, 1); /* a hair below 51 */
+    cfg.positions_per_second = 0;
+    CHECK_OK(positions_assign(p, &delta, &cfg, ids, n, NULL, 0, &video, 1, 2, &d), d);
+    check_position(&p[9], 3, 1, 1);
+    check_position(&p[13], 4, 4, 4);
+    CHECK_INT(positions_assign(p, &delta, &cfg, ids, 9, NULL, 0, &video, 1, 2, &d),
+              ERR_INVALID); /* cut short */
+}
+
+static void test_split_tables(void)
+{
+    float cos_table[8], sin_table[8];
+    model_config cfg = config();
+    cfg.mrope_interleaved = false;
+    position p = {100, 10, 1};
+    static const int32_t axis[8] = {100, 100, 100, 10, 10, 10, 1, 1};
+    rope_tables(cos_table, sin_table, &cfg, &cfg.full.rope, &p, 1);
+    for (int i = 0; i < 8; i++) {
+        CHECK_NEAR(cos_table[i], cos(axis[i] * pow(10000.0, -i / 8.0)), 2e-5);
+    }
+}
+
 int main(void)
 {
+    test_whole_videos();
+    test_split_tables();
     test_worked_example();
     test_mismatches();
     test_tables();

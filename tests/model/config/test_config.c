@@ -110,8 +110,6 @@ static void test_faults(void)
         {"\"rope_parameters\":{\"rope_theta\":10,\"rope_type\":\"yarn\"}", "", "factor", ERR_INVALID},
         {"\"rope_parameters\":{\"rope_theta\":10,\"mrope_section\":[1,1,1]}", "", "mrope_section",
          ERR_INVALID},
-        {"\"rope_parameters\":{\"rope_theta\":10,\"mrope_section\":[1,1,0],\"mrope_interleaved\":false}", "",
-         "mrope_interleaved", ERR_UNSUPPORTED},
         {"\"rope_parameters\":{\"rope_theta\":10,\"partial_rotary_factor\":0}", "", "partial_rotary_factor",
          ERR_INVALID},
     };

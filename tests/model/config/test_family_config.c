@@ -231,13 +231,15 @@ static void test_llama_and_others(void)
     CHECK_INT(cfg.n_sliding_layers, 0);
     CHECK_OK(
         load(&cfg,
-             "{\"model_type\":\"qwen2_5_vl\",\"vision_config\":{\"model_type\":\"qwen2_5_vl\"}," RANDOM_SIZES
+             "{\"model_type\":\"qwen2_5_vl\",\"vision_config\":{\"tokens_per_second\":2}," RANDOM_SIZES
              ",\"intermediate_size\":80,\"rope_theta\":1e6,\"use_sliding_window\":false,\"rope_scaling\":{"
              "\"type\":"
              "\"mrope\",\"mrope_section\":[2,3,3]}}",
              &d),
         d);
-    CHECK(!cfg.has_vision && cfg.text_alone && cfg.attention_biases && cfg.n_sliding_layers == 0);
+    CHECK(cfg.has_vision && cfg.attention_biases && cfg.n_sliding_layers == 0);
+    CHECK(cfg.whole_videos && cfg.positions_per_second > 1.9 && cfg.positions_per_second < 2.1);
+    CHECK(!cfg.mrope_interleaved && cfg.mrope_section[1] == 3);
     CHECK_OK(load_with(&cfg, "smollm3", ",\"no_rope_layers\":[1,0,1,0]", &d), d);
     CHECK(!cfg.no_rope[0] && cfg.no_rope[1] && !cfg.no_rope[2] && cfg.no_rope[3]);
     CHECK_OK(load_with(&cfg, "smollm3", ",\"no_rope_layers\":null", &d), d);
