@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "server/protocol/conversation.h"
+#include "server/protocol/thinking_fields.h"
 
-enum { TRIGGER_TOKENS = 100000, KEPT_USES = 3, KEPT_TURNS = 1, COMPACT_MIN = 1000 };
+enum { TRIGGER_TOKENS = 100000, KEPT_USES = 3, KEPT_TURNS = 1, COMPACT_MIN = 1000, SUMMARY_SHARE = 4 };
 
 #define TOOL_USES "clear_tool_uses_20250919"
 #define THINKING  "clear_thinking_20251015"
@@ -185,12 +186,20 @@ static bool copy_messages(api_request *r)
     return true;
 }
 
+static chat_part *one_part(api_request *r, const char *text, size_t len)
+{
+    chat_part *part = request_calloc(&r->error, r->in->arena, 1, sizeof *part);
+    if (part) {
+        *part = (chat_part){.kind = CHAT_TEXT, .text = text, .text_len = len};
+    }
+    return part;
+}
+
 static void clear_result(api_request *r, chat_message *m)
 {
     static const char WORDS[] = "[this result was left out to save room]";
-    chat_part *part = request_calloc(&r->error, r->in->arena, 1, sizeof *part);
+    chat_part *part = one_part(r, WORDS, sizeof WORDS - 1);
     if (part) {
-        *part = (chat_part){.kind = CHAT_TEXT, .text = WORDS, .text_len = sizeof WORDS - 1};
         m->parts = part;
         m->n_parts = 1;
         m->is_string = true;
@@ -253,6 +262,46 @@ static size_t clear_thinking(api_request *r, const context_edit *edit)
         }
     }
     return cleared;
+}
+
+/* ---- summaries ---- */
+
+void context_fit_ask_summary(api_request *r, const engine_info *info)
+{
+    static const char QUESTION[] =
+        "Sum up this conversation, so that it can go on from your summary alone: its text will be gone. "
+        "Say what the user wants and has said about it, in the user's words where they matter; what was "
+        "found out and decided; names, numbers, paths and results that are still needed; what is done and "
+        "what is open. Write in the language of the conversation. Answer with the summary and nothing else.";
+    chat_input *in = r->in;
+    const bool thinks = false;
+    chat_part *part = one_part(r, QUESTION, sizeof QUESTION - 1);
+    if (!part || !copy_messages(r)) {
+        return;
+    }
+    in->messages[in->n_messages++] =
+        (chat_message){.role = CHAT_USER, .parts = part, .n_parts = 1, .is_string = true};
+    thinking_fields_set(r, NULL, info && info->has_thinking ? &thinks : NULL, NULL);
+    in->continues = in->form_is_calls = false;
+    in->form = NULL;
+    in->params.max_tokens = info && info->n_ctx / SUMMARY_SHARE > 0 ? info->n_ctx / SUMMARY_SHARE : -1;
+    in->params.min_tokens = 1; /* a summary of nothing would stand for everything */
+    in->params.n_top_logprobs = -1;
+}
+
+/* Whether there is more than what the system says and the user's last word. */
+static bool has_past(const chat_input *in)
+{
+    size_t n = in->n_messages;
+    while (n > 0 && in->messages[n - 1].role == CHAT_USER) {
+        n--;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (in->messages[i].role != CHAT_SYSTEM) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- preparing ---- */
@@ -343,6 +392,12 @@ err_code context_fit_prepare(gen_request **out, context_fit *fit, err_detail *d)
     err_code err = prepare_seen(fit, out, d);
     fit->n_original = count_of(err, *out, d);
     err = apply_all(fit, out, err, d);
+    if (err == ERR_OK && r->compact_at > 0 && fit->n_original > r->compact_at && has_past(r->in)) {
+        gen_request_free(*out);
+        fit->asks_summary = true;
+        context_fit_ask_summary(r, engine_get_info(fit->e));
+        err = r->error.code == ERR_OK ? prepare_seen(fit, out, d) : r->error.code;
+    }
     if (err != ERR_OK) {
         *out = NULL;
     }

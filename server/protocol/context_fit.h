@@ -25,13 +25,18 @@ typedef struct context_fit {
     const prepare_hooks *hooks;
     bytes told; /* results: the edits that were applied, as a JSON array; empty if none was asked for */
     int64_t n_original; /* tokens before them; -1: unknown */
-    bool asks_summary;  /* the request asks for a summary of the conversation, which then goes on from that */
+    bool
+        asks_summary; /* result: the request asks for a summary of the conversation, which then goes on from that */
 } context_fit;
 
 /* context_management of a body of Messages: {"edits": [..]}. */
 void context_fit_read_edits(api_request *r, const json *root);
 /* The same of Responses: [{"type": "compaction", "compact_threshold": N}]. info: NULL: the context is not known. */
 void context_fit_read_compaction(api_request *r, const json *root, const engine_info *info);
+
+/* Makes the chat ask for a summary of itself, which may take a quarter of the context. Does nothing behind an
+ * error. info: NULL: the context is not known. */
+void context_fit_ask_summary(api_request *r, const engine_info *info);
 
 /* Prepares the request; errors are those of `prepare`. */
 MUST_CHECK err_code context_fit_prepare(gen_request **out, context_fit *fit, err_detail *d);

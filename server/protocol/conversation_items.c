@@ -198,9 +198,13 @@ static void read_decision(conversation *c, const json *item, const json *list, b
     }
 }
 
-/* compaction: a summary that stands for all before it, but for what the system says. */
-static void read_compaction(conversation *c, const json *item, const char *path)
+/* compaction: a summary that stands for all before it, but for what the system says. is_now: it was made for this
+ * answer, so that what it answers stays, too. */
+static void read_compaction(conversation *c, const json *item, bool is_now, const char *path)
 {
+    const chat_message *last = conversation_last(c);
+    const bool keeps = is_now && last && last->role == CHAT_USER;
+    const chat_message question = keeps ? *last : (chat_message){0};
     static const char BEGIN[] = "This is a summary of the conversation so far:\n\n";
     char inner[PATH_BYTES];
     json *list;
@@ -210,14 +214,19 @@ static void read_compaction(conversation *c, const json *item, const char *path)
     bytes_append_str(&text, BEGIN);
     request_path(inner, "%s.encrypted_content", path);
     if (!append_encrypted(c->r, &text, item) || text.len < sizeof BEGIN) {
-        request_fail(&c->r->error, ERR_INVALID, inner, "invalid_value",
-                     "%s must be that of a compaction by this server (POST /v1/responses/compact)", inner);
+        request_fail(
+            &c->r->error, ERR_INVALID, inner, "invalid_value",
+            "%s must be that of a compaction by this server (POST /v1/responses/compact, context_management)",
+            inner);
     }
     json_add_string(doc, part, "type", "input_text");
     json_add_string(doc, part, "text", bytes_str(&text));
     bytes_deinit(&text);
     conversation_forget(c);
     content_read(&c->content, conversation_add(c, CHAT_USER), api_request_keep_built(c->r, doc), inner);
+    if (keeps) {
+        *conversation_add(c, CHAT_USER) = question;
+    }
 }
 
 static void read_item(conversation *c, const json *item, const json *list, bool is_new, const char *path)
@@ -237,7 +246,7 @@ static void read_item(conversation *c, const json *item, const json *list, bool 
         read_result(c, item, path);
         c->content.is_found = false;
     } else if (strcmp(type, "compaction") == 0) {
-        read_compaction(c, item, path);
+        read_compaction(c, item, list == c->r->turns, path);
     } else if (strcmp(type, "mcp_call") == 0) {
         read_run(c, item, path);
     } else if (strcmp(type, "mcp_approval_response") == 0) {

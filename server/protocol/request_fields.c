@@ -284,8 +284,6 @@ static const other_field OTHER_FIELDS[] = {
      "computer_call_output.output.image_url code_interpreter_call.outputs ",
      NULL},
     {"max_tool_calls", 1 << OTHER_RESPONSES, JSON_NUMBER, NULL, NULL},
-    {"context_management", 1 << OTHER_RESPONSES, JSON_ARRAY, NULL,
-     "send truncation: \"auto\", or go on from what POST /v1/responses/compact returns"},
     {"prompt", 1 << OTHER_RESPONSES, JSON_OBJECT, NULL, "this server keeps no prompts"},
 };
 

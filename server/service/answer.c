@@ -104,11 +104,11 @@ void answer_begin(answer *a, const gen_request_info *info, const tool_form *form
                                                  .may_think = info->may_think,
                                                  .think = info->think,
                                                  .continues = info->continues,
-                                                 .form = form,
-                                                 .tools = opt->tools,
+                                                 .form = a->tools.is_summary ? NULL : form,
+                                                 .tools = a->tools.is_summary ? NULL : opt->tools,
                                                  .one_call = opt->one_call,
                                                  .is_told = info->is_remote});
-    stop_filter_init(&a->content_stream, opt->stops, opt->n_stops);
+    stop_filter_init(&a->content_stream, opt->stops, a->tools.is_summary ? 0 : opt->n_stops);
     if (opt->n_echoes > 0) {
         const char *echo = opt->echoes[a->index / (opt->n_choices > 1 ? opt->n_choices : 1)];
         reply_pieces_add(&a->pieces, REPLY_CONTENT, echo, strlen(echo));

@@ -79,6 +79,9 @@ typedef struct tool_rounds {
     bytes turns;                    /* items of all rounds so far, "{..},{..}" */
     bytes reasoning, content;       /* of this round */
     int32_t prompt_tokens, cached_tokens; /* of the rounds before */
+    bool is_summary;                      /* this round sums the conversation up; nobody sees its words */
+    bool has_summary;                     /* there was such a round: */
+    int32_t summary_tokens;
 } tool_rounds;
 
 typedef struct answer {

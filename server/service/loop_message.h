@@ -52,7 +52,8 @@ typedef struct loop_message {
     bytes body;
     json_doc *doc;
     ledger_hold memory;
-    bytes reply; /* JSON; of LOOP_PREPARED: what context_management has left out */
+    bytes reply;       /* JSON; of LOOP_PREPARED: what context_management has left out */
+    bool asks_summary; /* LOOP_PREPARED: the answer will be a summary of the conversation */
     double prep_ms;
     api_error error;
     gen_phase phase;

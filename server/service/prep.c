@@ -121,7 +121,7 @@ static void job_free(void *message)
     atomic_fetch_sub(&p->n_jobs, 1);
 }
 
-/* The loop needs the body again, for the rounds after calls of tools. */
+/* The loop needs the body again, for the rounds after calls of tools, or after a summary. */
 static void keep_body(prep_job *job, loop_message *m)
 {
     m->body = job->body;
@@ -556,7 +556,8 @@ static void run_job(prep_run *run)
         hash_sha256(r.reply.body_hash, job->body.data, job->body.len);
     }
     err = err == ERR_OK ? check(run, &r, &d) : err;
-    if (err == ERR_OK && r.reply.plan) {
+    r.compact_at = job->order.may_compact ? r.compact_at : 0;
+    if (err == ERR_OK && (r.reply.plan || r.compact_at)) {
         keep_body(job, prepared);
         spend(&r, &job->order);
     }
@@ -601,6 +602,7 @@ static void run_job(prep_run *run)
     if (err == ERR_OK) {
         err = context_fit_prepare(&request, &fit, &d);
         prepared->reply = fit.told; /* handed over */
+        prepared->asks_summary = fit.asks_summary;
     }
     prepared->prep_ms = clock_ms() - start;
     if (err == ERR_OK) {

@@ -68,6 +68,7 @@ typedef struct prep_order {
      * of the first. And the tokens that it has written. */
     const char *turns;
     int32_t n_written;
+    bool may_compact;    /* the conversation may be summed up first */
     bool is_remote_only; /* no model is ever loaded here: a body that names none means theirs */
     char cache_name[65]; /* see api_request */
     bool hash_body;      /* wanted in the options, as it is for bodies with an event_id */

@@ -49,7 +49,8 @@ static err_code prepare(serve *s, answer *a, bool asks_model)
                         .says_accepted = a->is_socket || a->idempotency_key[0],
                         .mcp = s->mcp,
                         .turns = turns.len > 0 ? bytes_str(&turns) : NULL,
-                        .n_written = a->n_tokens,
+                        .n_written = a->n_tokens - a->tools.summary_tokens,
+                        .may_compact = !a->tools.has_summary,
                         .submits = is_free(s, a)};
     snprintf(order.request_id, sizeof order.request_id, "%s", a->request_id);
     snprintf(order.cache_name, sizeof order.cache_name, "%s", a->cache_name);
@@ -305,6 +306,10 @@ void serve_on_prepared(serve *s, answer *a, loop_message *m)
     bytes_deinit(&a->edits);
     a->edits = m->reply;
     bytes_init(&m->reply, 0);
+    if (m->asks_summary) {
+        a->tools.is_summary = true;
+        a->tools.summary_tokens = a->n_tokens; /* so far */
+    }
     a->media_ms = m->prep_ms;
     a->info = m->info;
     a->state = ANSWER_READY;

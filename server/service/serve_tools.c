@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "server/protocol/dialects/response_items.h"
 #include "server/service/serve_state.h"
 
 /* ---- what the model writes ---- */
@@ -83,6 +84,13 @@ static bool take_piece(answer *a, const reply_piece *p)
 void serve_take_runs(answer *a)
 {
     reply_pieces kept;
+    if (a->tools.is_summary) {
+        for (size_t i = 0; i < a->pieces.n; i++) {
+            (void)take_piece(a, &a->pieces.items[i]);
+        }
+        reply_pieces_clear(&a->pieces);
+        return;
+    }
     if (!a->opt.plan) {
         return;
     }
@@ -338,9 +346,35 @@ static void start_round(serve *s, answer *a)
     }
 }
 
+/* What stands in the conversation's place is the next item; then the model answers. */
+static void take_summary(serve *s, answer *a)
+{
+    tool_rounds *r = &a->tools;
+    bytes item = bytes_empty(SIZE_MAX / 2);
+    response_items_compaction(&item, bytes_str(&r->content), r->content.len);
+    bytes_append_str(&r->turns, r->turns.len ? "," : "");
+    bytes_append(&r->turns, item.data, item.len);
+    serve_emit_item(s, a, &item, true);
+    bytes_deinit(&item);
+    bytes_clear(&r->content);
+    bytes_clear(&r->reasoning);
+    r->is_summary = false;
+    r->has_summary = true;
+    r->summary_tokens = a->n_tokens - r->summary_tokens;
+    a->state = ANSWER_RUNNING;
+    end_round(s, a);
+}
+
 bool serve_begin_round(serve *s, answer *a)
 {
     tool_rounds *r = &a->tools;
+    const bool has_ended = a->finish == GEN_FINISH_STOP || a->finish == GEN_FINISH_LENGTH;
+    if (r->is_summary && has_ended && !a->cancelled && !a->has_lost && a->timeout == ANSWER_IN_TIME) {
+        r->prompt_tokens += a->info.n_prompt_tokens;
+        r->cached_tokens += a->timings.cache_n;
+        take_summary(s, a);
+        return true;
+    }
     if (!a->opt.plan || r->n_runs == 0 || a->finish != GEN_FINISH_STOP || a->cancelled || a->has_lost ||
         a->timeout != ANSWER_IN_TIME || r->n_rounds > s->opt->tool_rounds) {
         return false;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "server/protocol/context_fit.h"
 #include "server/protocol/conversation_items.h"
 #include "server/protocol/dialects/response_items.h"
 #include "server/protocol/dialects/responses_echo.h"
@@ -13,8 +14,6 @@
 #include "server/protocol/tool_fields.h"
 
 enum { PATH_BYTES = ERR_PARAM_MAX, METADATA_BYTES = 16384, TEXT_OPTIONS_BYTES = 4 << 20 };
-
-enum { SUMMARY_SHARE = 4 }; /* a summary may take a quarter of the context */
 
 /* ---- identity ---- */
 
@@ -176,21 +175,10 @@ static void keep_items(api_request *r, const json *previous, const json *input)
     }
 }
 
-/* The last word of a conversation that is to be summed up; and what the reply shows of it. */
-static void ask_for_summary(api_request *r, conversation *c, const json *previous, const json *input)
+/* What the reply of a compaction shows of the conversation. */
+static void keep_users(api_request *r, const json *previous, const json *input)
 {
-    static const char QUESTION[] =
-        "Sum up this conversation, so that it can go on from your summary alone: its text will be gone. "
-        "Say what the user wants and has said about it, in the user's words where they matter; what was "
-        "found out and decided; names, numbers, paths and results that are still needed; what is done and "
-        "what is open. Write in the language of the conversation. Answer with the summary and nothing else.";
     bytes users = bytes_empty(LIMIT_STORED_RESPONSE_BYTES);
-    json *text;
-    json_doc *doc = json_build(&text, JSON_ARRAY);
-    json *part = json_add_object(doc, text, NULL);
-    json_add_string(doc, part, "type", "input_text");
-    json_add_string(doc, part, "text", QUESTION);
-    content_read(&c->content, conversation_add(c, CHAT_USER), api_request_keep_built(r, doc), "input");
     response_items_users(&users, previous);
     response_items_users(&users, input);
     if (users.failed) {
@@ -233,10 +221,11 @@ static void read_input(api_request *r, const json *root, const engine_info *info
         conversation_items_read(&c, input, "input", true);
     }
     conversation_items_read(&c, r->turns, "turns", false);
-    if (compacts && e->code == ERR_OK) {
-        ask_for_summary(r, &c, previous, input);
-    }
     conversation_close(&c, compacts ? NULL : root);
+    if (compacts && e->code == ERR_OK) {
+        keep_users(r, previous, input);
+        context_fit_ask_summary(r, info);
+    }
     if (e->code == ERR_OK && !compacts && r->response_store && (r->reply.store || named)) {
         keep_items(r, previous, input);
     }
@@ -326,6 +315,7 @@ err_code responses_request_parse(api_request *r, const char *text, size_t len, b
     r->reply.logprobs = is_included(root, "message.output_text.logprobs");
     api_request_top_logprobs(r, root, "\"message.output_text.logprobs\" in include");
     read_effort(r, root);
+    context_fit_read_compaction(r, root, info);
     tool_fields_read(r, root, TOOLS_FLAT);
     response_format_read(r, json_get(json_get(root, "text"), "format"), "text.format");
     read_input(r, root, info, false);
@@ -344,9 +334,6 @@ err_code responses_compact_parse(api_request *r, const char *text, size_t len, c
     api_request_model(r, root);
     other_fields_check(e, root, OTHER_RESPONSES);
     request_read_timeout(e, &r->reply, root);
-    thinking_fields_read(r, root, info && info->has_thinking ? "none" : NULL, "reasoning.effort");
-    r->in->params.max_tokens = info && info->n_ctx / SUMMARY_SHARE > 0 ? info->n_ctx / SUMMARY_SHARE : -1;
-    r->in->params.min_tokens = 1; /* a summary of nothing would stand for everything */
     if (json_typeof(json_get(root, "conversation")) != JSON_NULL) {
         request_fail(e, ERR_UNSUPPORTED, "conversation", "not_supported",
                      "a conversation is not compacted in place: send its items as input");

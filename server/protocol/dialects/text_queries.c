@@ -127,6 +127,7 @@ static err_code count_tokens(bytes *out, const char *members, api_request *r, en
     gen_request *request = NULL;
     context_fit fit = {.r = r, .prepare = prepare_chat, .e = e, .hooks = hooks, .told = bytes_empty(4096)};
     r->in->scope = r->scope;
+    r->compact_at = 0; /* what was sent is counted */
     err_code err = remote_media_fetch(r->remote, r->in, hooks, d);
     if (err == ERR_OK) {
         err = context_fit_prepare(&request, &fit, d);

@@ -184,7 +184,49 @@ test('compaction: the item stands for the conversation, but for what the system 
     for (const encrypted_content of ['', 'of another server', '////', undefined]) await assert.rejects(create({ input: [{ type: 'compaction', encrypted_content }, { role: 'user', content: 'x' }] }), OpenAI.BadRequestError);
     await assert.rejects(client.responses.compact({ model: 'fake', previous_response_id: 'resp_x' }), OpenAI.BadRequestError);
     await assert.rejects(foreign.responses.compact({ model: 'fake', previous_response_id: first.id }), OpenAI.BadRequestError);
-    await assert.rejects(create({ input: 'x', context_management: [{ type: 'compaction', compact_threshold: 1000 }] }), /context_management/);
+});
+
+test('context_management: a conversation that is too long is summed up on the way', async () => {
+    const long = 'x'.repeat(1200), context_management = [{ type: 'compaction', compact_threshold: 1000 }];
+    const input = [{ role: 'developer', content: 'be brief' }, { role: 'user', content: `one ${long}` }, { role: 'assistant', content: 'two' }, { role: 'user', content: '!recall three' }];
+    const short = await create({ input: '!recall one', context_management });
+    assert.deepEqual(short.output.map((item) => item.type), ['message']);
+    const alone = await create({ input: [{ role: 'user', content: long }], context_management });
+    assert.deepEqual(alone.output.map((item) => item.type), ['message'], 'there is nothing to sum up');
+    const whole = await create({ input, context_management });
+    assert.deepEqual(whole.output.map((item) => item.type), ['compaction', 'message']);
+    const summary = Buffer.from(whole.output[0].encrypted_content, 'base64').toString();
+    assert.match(summary, /^You said: Sum up this conversation/);
+    assert.equal(whole.output_text, `You said: three system:be brief user:This is a summary of the conversation so far:\n\n${summary} user:three`);
+    const plain = await create({ input });
+    assert.ok(whole.usage.output_tokens > plain.usage.output_tokens - long.length, 'the summary counts');
+    assert.ok(whole.usage.input_tokens > plain.usage.input_tokens);
+    const stream = await client.responses.create({ model: 'fake', input, context_management, stream: true });
+    const types = [];
+    let last;
+    for await (const event of stream) {
+        types.push(event.type);
+        last = event;
+    }
+    assert.equal(last.type, 'response.completed');
+    assert.deepEqual(last.response.output.map((item) => item.type), ['compaction', 'message']);
+    assert.ok(types.indexOf('response.output_item.done') < types.indexOf('response.output_text.delta'));
+    for (const next of [{ input: '!recall four', previous_response_id: whole.id }, { input: [...input, ...whole.output, { role: 'user', content: '!recall four' }] }]) {
+        const on = await create({ ...next, context_management });
+        assert.deepEqual(on.output.map((item) => item.type), ['message'], 'it is short again');
+        assert.ok(!on.output_text.includes('x'.repeat(100)));
+        assert.ok(on.output_text.includes(summary));
+    }
+    const background = await create({ input, context_management, background: true });
+    let polled;
+    do polled = await client.responses.retrieve(background.id); while (['queued', 'in_progress'].includes(polled.status));
+    assert.deepEqual(polled.output.map((item) => item.type), ['compaction', 'message']);
+    assert.equal((await client.responses.inputTokens.count({ model: 'fake', input, context_management })).input_tokens, plain.usage.input_tokens);
+    for (const [given, said] of [[[{ type: 'x' }], /type may be compaction/], [[...context_management, ...context_management], /one entry/], [{ type: 'compaction' }, /one entry/], [[{ type: 'compaction', compact_threshold: 10 }], /at least 1000/], [[{ type: 'compaction', compact_threshold: 'x' }], /at least 1000/]]) {
+        await assert.rejects(create({ input: 'x', context_management: given }), said, JSON.stringify(given));
+    }
+    const usual = await create({ input, context_management: [{ type: 'compaction' }] });
+    assert.deepEqual(usual.output.map((item) => item.type), ['message']);
 });
 
 test('a conversation: its responses, its items, its end', async () => {
