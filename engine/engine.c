@@ -57,6 +57,7 @@ static err_code read_template(engine *e, const char *file, err_detail *detail)
     err_code err = file_read(&text, file, detail);
     if (err == ERR_OK) {
         err = chat_template_compile(&e->own_template, bytes_str(&text), text.len, detail);
+        err = err ? err_prefix(detail, err, "chat template of %s", file) : ERR_OK;
         e->template = e->own_template;
     }
     bytes_deinit(&text);
@@ -73,12 +74,37 @@ static void token_text(char *out, size_t cap, const engine *e, const char *given
     snprintf(out, cap, "%.*s", (int)(len < cap ? len : 0), text ? text : "");
 }
 
+/* A template that uses what is not known here may still do for most conversations. One that fails on the
+ * simplest is refused; else whoever starts the program is told, and conversations that come to it fail. */
+static err_code check_template(const engine *e, const char *file, err_detail *detail)
+{
+    err_detail why = {0};
+    const char *unknown = e->template ? chat_template_unknown(e->template) : "";
+    if (!unknown[0]) {
+        return ERR_OK;
+    }
+    if (template_habits_try(e->template, &why) != ERR_OK) {
+        return err_set(
+            detail, ERR_UNSUPPORTED,
+            "chat template of %s: it uses %s, which this version does not know, for every conversation "
+            "(%s); --chat-template-file gives the model another one",
+            file ? file : model_dir(e->model), unknown, why.text);
+    }
+    log_warn(
+        "eng",
+        "chat template of %s: it uses %s, which this version does not know; it is used as it is, and "
+        "conversations that come to that place are refused; --chat-template-file gives the model another one",
+        file ? file : model_dir(e->model), unknown);
+    return ERR_OK;
+}
+
 static err_code open_template(engine *e, const engine_options *opt, err_detail *detail)
 {
     err_code err = read_template(e, opt->template_file, detail);
     if (err == ERR_OK && e->template) {
         err = template_habits_find(&e->prompts.habits, e->template, detail);
     }
+    err = err ? err : check_template(e, opt->template_file, detail);
     e->prompts.think = opt->reasoning_form
                            ? think_form_find(opt->reasoning_form)
                            : think_form_of_template(e->template ? chat_template_text(e->template) : NULL);

@@ -68,6 +68,11 @@ const char *chat_template_text(const chat_template *t)
     return t->text;
 }
 
+const char *chat_template_unknown(const chat_template *t)
+{
+    return t->program.unknown;
+}
+
 const added_tokens *chat_template_markers(const chat_template *t)
 {
     return &t->markers;

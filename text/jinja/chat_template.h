@@ -35,6 +35,10 @@ void chat_template_close(chat_template *t); /* NULL allowed */
 /* The text it was compiled from, NUL-terminated; lives as long as the template. */
 const char *chat_template_text(const chat_template *t);
 
+/* Filters, tests and functions that it uses and that are not known here, with their lines: "the filter 'x' (line
+ * 3)"; "" if there are none. A rendering that comes to one fails. Lives as long as the template. */
+const char *chat_template_unknown(const chat_template *t);
+
 /* The markers in its text: what it writes, and what it looks for in contents. Lives as long as the
  * template. */
 const added_tokens *chat_template_markers(const chat_template *t);

@@ -99,6 +99,8 @@ typedef struct jinja_symbol {
     const char *name; /* NUL-terminated */
     size_t len;
     bool is_read;
+    bool is_set;     /* by the template: a macro, a parameter, a target */
+    int called_line; /* where it is first called as a function; 0: nowhere */
 } jinja_symbol;
 
 typedef struct jinja_program {
@@ -106,6 +108,8 @@ typedef struct jinja_program {
     jinja_symbol *symbols;
     size_t n_symbols;
     int32_t loop, caller, varargs, kwargs; /* symbols with a meaning */
+    char unknown[192]; /* filters, tests and functions that are not known here: "the filter 'x'
+                                            * (line 3), ..."; "": none */
 } jinja_program;
 
 enum { JINJA_MAX_SYMBOLS = 4096 };

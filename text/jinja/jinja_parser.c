@@ -127,6 +127,7 @@ int32_t jinja_intern(jinja_parser *p, const char *name, size_t len, bool read)
     for (size_t i = 0; i < g->n_symbols; i++) {
         if (g->symbols[i].len == len && memcmp(g->symbols[i].name, name, len) == 0) {
             g->symbols[i].is_read = g->symbols[i].is_read || read;
+            g->symbols[i].is_set = g->symbols[i].is_set || !read;
             return (int32_t)i;
         }
     }
@@ -143,8 +144,19 @@ int32_t jinja_intern(jinja_parser *p, const char *name, size_t len, bool read)
         no_memory(p);
         return -1;
     }
-    g->symbols[g->n_symbols] = (jinja_symbol){copy, len, read};
+    g->symbols[g->n_symbols] = (jinja_symbol){copy, len, read, !read, 0};
     return (int32_t)g->n_symbols++;
+}
+
+void jinja_note_unknown(jinja_parser *p, const char *kind, const char *name, int line)
+{
+    char *out = p->program->unknown, note[96];
+    const size_t n = strlen(out);
+    const int len =
+        snprintf(note, sizeof note, "%sthe %s '%.40s' (line %d)", n ? ", " : "", kind, name, line);
+    if (len > 0 && n + (size_t)len < sizeof p->program->unknown) {
+        memcpy(out + n, note, (size_t)len + 1);
+    }
 }
 
 void jinja_set_text(jinja_parser *p, jinja_node *n, const jinja_token *t)
@@ -392,6 +404,9 @@ static void parse_arguments(jinja_parser *p, jinja_node *call)
 static jinja_node *parse_call(jinja_parser *p, jinja_node *of)
 {
     jinja_node *n = unary_node(p, NODE_CALL, of);
+    if (of->kind == NODE_NAME && of->symbol >= 0 && p->program->symbols[of->symbol].called_line == 0) {
+        p->program->symbols[of->symbol].called_line = n->line;
+    }
     jinja_take(p);
     parse_arguments(p, n);
     return n;
@@ -415,6 +430,9 @@ static jinja_node *parse_filter(jinja_parser *p, jinja_node *input)
     parse_dotted_name(p, n);
     n->a = input;
     n->found = jinja_find_filter(n->text, n->len);
+    if (!n->found) {
+        jinja_note_unknown(p, "filter", n->text, n->line);
+    }
     if (jinja_accept(p, JINJA_TOKEN_OP, "(")) {
         parse_arguments(p, n);
     }
@@ -474,6 +492,9 @@ static jinja_node *parse_test(jinja_parser *p, jinja_node *of)
     jinja_node *n = unary_node(p, NODE_TEST, of);
     parse_dotted_name(p, n);
     n->found = jinja_find_test(n->text, n->len);
+    if (!n->found) {
+        jinja_note_unknown(p, "test", n->text, n->line);
+    }
     if (jinja_accept(p, JINJA_TOKEN_OP, "(")) {
         parse_arguments(p, n);
     } else if (jinja_next_is(p, JINJA_TOKEN_NAME, "is")) {

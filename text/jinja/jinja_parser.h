@@ -43,6 +43,8 @@ jinja_node *jinja_new_node(jinja_parser *p, jinja_node_kind kind);
 void jinja_add_item(jinja_parser *p, jinja_node *to, jinja_node *item);
 /* Number of a name; -1 after an error. */
 int32_t jinja_intern(jinja_parser *p, const char *name, size_t len, bool read);
+/* Notes that the template uses something that is not known. */
+void jinja_note_unknown(jinja_parser *p, const char *kind, const char *name, int line);
 /* A NUL-terminated copy of the token becomes the node's text. */
 void jinja_set_text(jinja_parser *p, jinja_node *n, const jinja_token *t);
 

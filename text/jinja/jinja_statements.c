@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text/jinja/jinja_library.h"
 #include "text/jinja/jinja_parser.h"
 
 static jinja_node *parse_body(jinja_parser *p, const char *const *ends);
@@ -359,5 +360,11 @@ err_code jinja_parse(jinja_program *out, const char *text, size_t len, arena *a,
     out->varargs = jinja_intern(&p, "varargs", 7, false);
     out->kwargs = jinja_intern(&p, "kwargs", 6, false);
     out->body = parse_body(&p, NULL);
+    for (size_t i = 0; i < out->n_symbols; i++) {
+        const jinja_symbol *s = &out->symbols[i];
+        if (s->called_line > 0 && !s->is_set && !jinja_find_global(s->name, s->len)) {
+            jinja_note_unknown(&p, "function", s->name, s->called_line);
+        }
+    }
     return p.err;
 }

@@ -49,8 +49,9 @@ static bool shows(const probe *p, const char *text)
     return true;
 }
 
-/* Renders the conversation; false if the template fails on it. */
-static bool render(const chat_template *t, const probe *p, bytes *text, err_code *err, err_detail *detail)
+/* Renders the conversation; false if the template fails on it, with its fault in *why. */
+static bool render_or_why(const chat_template *t, const probe *p, bytes *text, err_detail *why, err_code *err,
+                          err_detail *detail)
 {
     json_doc *messages = NULL, *tools = NULL;
     arena *a = arena_create(PROBE_BYTES);
@@ -68,12 +69,17 @@ static bool render(const chat_template *t, const probe *p, bytes *text, err_code
     if (!ok) {
         *err = err_set(detail, ERR_NOMEM, "no memory for the chat template");
     }
-    err_detail ignored = {0};
-    ok = ok && chat_template_render(t, text, NULL, vars, NULL, a, &ignored) == ERR_OK && !text->failed;
+    ok = ok && chat_template_render(t, text, NULL, vars, NULL, a, why) == ERR_OK && !text->failed;
     json_free(messages);
     json_free(tools);
     arena_destroy(a);
     return ok;
+}
+
+static bool render(const chat_template *t, const probe *p, bytes *text, err_code *err, err_detail *detail)
+{
+    err_detail ignored = {0};
+    return render_or_why(t, p, text, &ignored, err, detail);
 }
 
 /* Whether the template renders the conversation, and the words with it. */
@@ -171,6 +177,17 @@ static void find_call_habits(template_habits *out, const chat_template *t, err_c
     out->joins_results = strstr(source, "tool_responses") && !strstr(source, "'tool'");
     bytes_deinit(&text);
     bytes_deinit(&other);
+}
+
+err_code template_habits_try(const chat_template *t, err_detail *detail)
+{
+    bytes text;
+    err_code err = ERR_OK;
+    err_detail why = {0};
+    bytes_init(&text, PROBE_BYTES);
+    const bool ok = render_or_why(t, &PLAIN, &text, &why, &err, detail);
+    bytes_deinit(&text);
+    return ok || err ? err : err_set(detail, ERR_INVALID, "%s", why.text);
 }
 
 err_code template_habits_find(template_habits *out, const chat_template *t, err_detail *detail)

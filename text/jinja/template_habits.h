@@ -30,4 +30,7 @@ typedef struct template_habits {
 /* ERR_NOMEM. */
 MUST_CHECK err_code template_habits_find(template_habits *out, const chat_template *t, err_detail *detail);
 
+/* Renders the simplest conversation, one message of a user; the fault of the template if it fails on that. */
+MUST_CHECK err_code template_habits_try(const chat_template *t, err_detail *detail);
+
 #endif
