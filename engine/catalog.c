@@ -32,8 +32,15 @@ typedef struct entry_list {
     bool failed; /* no memory */
 } entry_list;
 
+typedef struct offer {
+    char name[CATALOG_NAME_MAX];
+    char path[PATH_BYTES];
+} offer;
+
 struct catalog {
-    char dir[PATH_BYTES];
+    char dir[PATH_BYTES]; /* "": none */
+    offer *offers;
+    size_t n_offers;
     entry_list list; /* sorted by name */
 };
 
@@ -150,7 +157,7 @@ void catalog_hide_folder(const catalog *c, char *out, size_t cap, const char *te
     const size_t n = strlen(c->dir);
     size_t used = 0;
     while (*text && used + 1 < cap) {
-        if (strncmp(text, c->dir, n) == 0 && text[n] == '/') {
+        if (n > 0 && strncmp(text, c->dir, n) == 0 && text[n] == '/') {
             text += n + 1;
         } else {
             out[used++] = *text++;
@@ -314,10 +321,17 @@ static void part_names(entry_list *l)
 static err_code read_folder(catalog *c, err_detail *detail)
 {
     entry_list fresh = {0};
-    if (!is_directory(c->dir)) {
+    if (c->dir[0] && !is_directory(c->dir)) {
         return err_set(detail, ERR_NOT_FOUND, "--models-dir %s: there is no such folder", c->dir);
     }
-    walk(c, &fresh, c->dir, "", 2);
+    if (c->dir[0]) {
+        walk(c, &fresh, c->dir, "", 2);
+    }
+    for (size_t i = 0; i < c->n_offers; i++) {
+        if (is_directory(c->offers[i].path) || file_exists(c->offers[i].path)) {
+            add(c, &fresh, c->offers[i].name, c->offers[i].path, is_gguf(c->offers[i].path));
+        }
+    }
     if (fresh.failed) {
         drop(&fresh);
         return err_set(detail, ERR_NOMEM, "there is not enough memory for the list of models");
@@ -338,11 +352,11 @@ err_code catalog_open(catalog **out, const char *dir, err_detail *detail)
     if (!c) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory for the list of models");
     }
-    char *full = realpath(dir, NULL);
-    err_code err = full && strlen(full) < sizeof c->dir
+    char *full = dir ? realpath(dir, NULL) : NULL;
+    err_code err = !dir || (full && strlen(full) < sizeof c->dir)
                        ? ERR_OK
                        : err_set(detail, ERR_NOT_FOUND, "--models-dir %s: there is no such folder", dir);
-    if (!err) {
+    if (!err && full) {
         memcpy(c->dir, full, strlen(full) + 1);
         err = read_folder(c, detail);
     }
@@ -359,7 +373,47 @@ void catalog_close(catalog *c)
 {
     if (c) {
         drop(&c->list);
+        free(c->offers);
         free(c);
+    }
+}
+
+static size_t find_offer(const catalog *c, const char *name)
+{
+    size_t i = 0;
+    while (i < c->n_offers && strcmp(c->offers[i].name, name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+bool catalog_offer(catalog *c, const char *name, const char *path)
+{
+    const size_t at = find_offer(c, name);
+    if (strlen(name) >= CATALOG_NAME_MAX || strlen(path) >= PATH_BYTES) {
+        return false;
+    }
+    if (at == c->n_offers) {
+        offer *more = realloc(c->offers, (at + 1) * sizeof *more);
+        if (!more) {
+            return false;
+        }
+        c->offers = more;
+        c->n_offers++;
+    }
+    snprintf(c->offers[at].name, sizeof c->offers[at].name, "%s", name);
+    snprintf(c->offers[at].path, sizeof c->offers[at].path, "%s", path);
+    catalog_refresh(c);
+    return true;
+}
+
+void catalog_withdraw(catalog *c, const char *name)
+{
+    const size_t at = find_offer(c, name);
+    if (at < c->n_offers) {
+        c->n_offers--;
+        memmove(&c->offers[at], &c->offers[at + 1], (c->n_offers - at) * sizeof *c->offers);
+        catalog_refresh(c);
     }
 }
 

@@ -37,13 +37,18 @@ typedef struct catalog_model {
     char reason[ERR_TEXT_MAX]; /* in words, without the path of the catalog's folder; "" */
 } catalog_model;
 
-/* Reads the folder. ERR_NOT_FOUND if there is none, ERR_NOMEM. The caller closes *out. */
+/* Reads the folder; dir NULL: only what is offered is in it. ERR_NOT_FOUND if there is none, ERR_NOMEM. The caller closes *out. */
 MUST_CHECK err_code catalog_open(catalog **out, const char *dir, err_detail *detail);
 void catalog_close(catalog *c); /* NULL allowed */
 
 /* Reads it again; headers only of what changed on the disk. What catalog_at and catalog_find gave
  * is no longer valid. If the folder is gone or there is no memory the old list stays. */
 void catalog_refresh(catalog *c);
+
+/* Adds a model that is elsewhere (a hub's cache), under a name of its own, or takes it out again; both read
+ * the list anew. False without memory; then the list is as it was. */
+MUST_CHECK bool catalog_offer(catalog *c, const char *name, const char *path);
+void catalog_withdraw(catalog *c, const char *name);
 
 /* In alphabetical order of names. */
 size_t catalog_count(const catalog *c);

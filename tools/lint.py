@@ -48,7 +48,7 @@ ROOMS = {
     "server/chat": ["base", "engine", "server", "server/media", "server/upstream"],
     "server/service": ["base", "engine", "server", "server/net", "server/media", "server/history",
                        "server/mcp", "server/protocol/output", "server/protocol", "server/protocol/dialects",
-                       "server/upstream"],
+                       "server/upstream", "server/hub"],
     "server/cli": ["base", "engine", "server", "server/media", "server/hub", "server/chat", "server/mcp",
                    "server/protocol/output",
                    "server/service"],

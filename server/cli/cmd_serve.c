@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "engine/inspect.h"
 #include "server/cli/command.h"
 #include "server/cli/commands.h"
 #include "server/cli/options_table.h"
@@ -251,6 +252,17 @@ static void close_tools(mcp_config *config, mcp_spawner *spawner)
     mcp_config_destroy(config);
 }
 
+/* Before the sandbox closes, as tools are: what fetches models connects, and writes to their cache. */
+static void open_hub(serve_options *so, const options *o)
+{
+    const hub_jobs_hooks hooks = {
+        .check_config = inspect_config, .check_gguf = inspect_gguf_head, .inspect = inspect_model};
+    err_detail d = {0};
+    if (o->hub && o->ui && hub_jobs_create(&so->hub, &hooks, &d) != ERR_OK) {
+        log_warn("hub", "the page offers no models of a hub: %s", d.text);
+    }
+}
+
 /* What serving takes as it was given: limits, times, folders, what is on. */
 static void take_plain_options(serve_options *so, const options *o)
 {
@@ -342,10 +354,17 @@ int command_serve(const options *o)
     if (!tidy_origins(&origins)) {
         goto out;
     }
+    if (o->admin_key && strlen(o->admin_key) < KEY_MIN_CHARS) {
+        fprintf(stderr, "parley: --admin-key is shorter than %d characters; use a longer one\n",
+                KEY_MIN_CHARS);
+        goto out;
+    }
     if (o->check) {
         code = o->model ? command_check(&eo) : 0;
         goto out;
     }
+    open_hub(&so, o);
+    so.admin_key = o->admin_key;
     so.hosts = listening.words;
     so.n_hosts = listening.n;
     so.allows_no_key = o->insecure_no_key;
@@ -371,11 +390,12 @@ int command_serve(const options *o)
     so.has_no_model = o->upstream && !o->model && !o->models_dir;
     take_plain_options(&so, o);
     log_idle_options(o);
-    serve_sandbox_begin(&box, o, so.upload_dir, tools);
+    serve_sandbox_begin(&box, o, so.upload_dir, tools, so.hub ? hub_jobs_place(so.hub)->cache : NULL);
     so.on_listening = on_listening;
     so.on_listening_ctx = &box;
     code = serve_run(&so);
 out:
+    hub_jobs_destroy(so.hub);
     close_tools(tools, spawner);
     json_free(kwargs);
     free(ring.keys.text);

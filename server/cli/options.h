@@ -95,6 +95,8 @@ typedef struct options {
     int64_t min_body_rate_kib, send_timeout, send_rate_kib, max_ws_queue_kib;
     const char *on_disconnect;
     const char *api_key, *api_key_file;
+    const char *admin_key;
+    bool hub;
     bool insecure_no_key, sandbox;
     const char *api_prefix;
     bool metrics, slots;

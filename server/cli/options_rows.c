@@ -54,6 +54,11 @@ static const option_row ROWS[] = {
     ROW(SWITCH("model-switch", model_switch, 1), FOR(IN_SERVE, MODEL),
         .help = "load another model of --models-dir when a request names it",
         .more = "Running answers finish first; later requests wait in order."),
+    ROW(SWITCH("hub", hub, 1), FOR(IN_SERVE, MODEL),
+        .help = "offer models of a hub on the page: fetch, inspect, remove them",
+        .more = "To who sits at this machine (by http://localhost) or, with --admin-key, to who has it. A "
+                "process "
+                "beside the server does it, as parley pull would."),
     ROW(INT("models-max", "N", models_max, 1, 1, LIMIT_MODELS), FOR(IN_SERVE, MODEL),
         .help = "models of --models-dir that stay in memory at the same time",
         .more =
@@ -402,6 +407,11 @@ static const option_row ROWS[] = {
         .help = "file with one key a line",
         .note = "api-key in $CREDENTIALS_DIRECTORY, if systemd put it there",
         .more = "SIGHUP reads it again; requests in progress are not affected."),
+    ROW(TEXT("admin-key", "KEY", admin_key), FOR(IN_SERVE, ACCESS), .is_secret = true,
+        .help = "key of who may manage models of a hub from any machine; better in PARLEY_ADMIN_KEY",
+        .note = "none: who sits at this machine may",
+        .more = "It has at least 16 characters, and is a key like the others as well. Set it, or --no-hub, "
+                "where a proxy on this machine serves other people."),
     ROW(SWITCH("insecure-no-key", insecure_no_key, 0), FOR(IN_SERVE, ACCESS),
         .help = "listen beyond this machine without requiring a key"),
     ROW(SWITCH("sandbox", sandbox, 1), FOR(IN_SERVE, ACCESS),

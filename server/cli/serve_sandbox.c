@@ -266,7 +266,21 @@ static void allow_options(sandbox *s, const options *o, const char *uploads)
     }
 }
 
-void serve_sandbox_begin(serve_sandbox *box, const options *o, const char *uploads, const mcp_config *mcp)
+/* Models of a hub are read from its cache, whose folders are made here, as they may not be made later. */
+static void allow_hub(sandbox *s, const char *cache)
+{
+    char path[PATH_MAX];
+    for (const char *slash = cache ? strchr(cache + 1, '/') : NULL; cache; slash = strchr(slash + 1, '/')) {
+        snprintf(path, sizeof path, "%.*s", slash ? (int)(slash - cache) : (int)strlen(cache), cache);
+        if ((mkdir(path, 0755) != 0 && errno != EEXIST) || !slash) {
+            break;
+        }
+    }
+    sandbox_allow(s, cache, SANDBOX_READ);
+}
+
+void serve_sandbox_begin(serve_sandbox *box, const options *o, const char *uploads, const mcp_config *mcp,
+                         const char *hub_cache)
 {
     const sandbox_support there = sandbox_look();
     *box = (serve_sandbox){.is_on = o->sandbox && !there.is_sanitized,
@@ -285,6 +299,7 @@ void serve_sandbox_begin(serve_sandbox *box, const options *o, const char *uploa
         allow_program(s);
         allow_system(s, box->connects);
         allow_options(s, o, uploads);
+        allow_hub(s, hub_cache);
         for (size_t i = 0; mcp && i < mcp->n; i++) {
             sandbox_allow(s, mcp->servers[i].folder, SANDBOX_BELOW);
         }

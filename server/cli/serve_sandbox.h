@@ -2,7 +2,7 @@
  *
  *     serve_sandbox box;
  *     serve_sandbox_start_again(argv);    // first of all
- *     serve_sandbox_begin(&box, o, "/var/tmp/parley", NULL);    // before any other thread
+ *     serve_sandbox_begin(&box, o, "/var/tmp/parley", NULL, NULL);    // before any other thread
  *     serve_sandbox_listening(&box);      // once its sockets are open
  */
 #ifndef PARLEY_SERVER_CLI_SERVE_SANDBOX_H
@@ -23,8 +23,9 @@ typedef struct serve_sandbox {
  * OPENBLAS_CORETYPE says already stays. argv is that of main, before anything of it is blanked. Returns if there is nothing to do. */
 void serve_sandbox_start_again(char **argv);
 /* Gives up every file that no option names. uploads: the folder where uploads are kept; mcp: servers of
- * tools, perhaps at other machines, NULL: none. */
-void serve_sandbox_begin(serve_sandbox *box, const options *o, const char *uploads, const mcp_config *mcp);
+ * tools, perhaps at other machines, NULL: none; hub_cache: of models of a hub, NULL: none are offered. */
+void serve_sandbox_begin(serve_sandbox *box, const options *o, const char *uploads, const mcp_config *mcp,
+                         const char *hub_cache);
 /* Gives up the system calls that only the start needs. */
 void serve_sandbox_listening(const serve_sandbox *box);
 

@@ -57,6 +57,9 @@ typedef struct net_head {
     /* ... from a public page to a private address (Access-Control-Request-Private-Network) */
     bool cors_private;
     bool is_upgrade;        /* asks for a WebSocket */
+    /* From this machine's loopback address, as a browser there sends it: no proxy has handed it on, as far as
+     * one tells. */
+    bool is_direct;
     const char *request_id; /* the x-request-id of its reply; valid during the call */
     bool has_body;
     uint64_t body_bytes; /* announced */

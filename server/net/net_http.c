@@ -307,8 +307,25 @@ static bool wants_socket(const http_head *from, net_method method)
            http_list_has(connection, "upgrade");
 }
 
+static bool is_loopback(const char *peer)
+{
+    return strncmp(peer, "127.", 4) == 0 || strcmp(peer, "::1") == 0 || strncmp(peer, "::ffff:127.", 11) == 0;
+}
+
+/* A proxy on this machine connects from the loopback address for people who are elsewhere. */
+static bool is_direct(const net_conn *c, const http_head *from)
+{
+    static const char *const HANDED_ON[] = {"forwarded",         "x-forwarded-for", "x-forwarded-host",
+                                            "x-forwarded-proto", "x-real-ip",       "via"};
+    bool direct = from->is_1_1 && is_loopback(c->peer);
+    for (size_t i = 0; i < ARRAY_LEN(HANDED_ON); i++) {
+        direct = direct && http_head_count(from, HANDED_ON[i]) == 0;
+    }
+    return direct;
+}
+
 /* Fills the head, all but the query. A path that is malformed or too long is "", which no route has. */
-static void read_head(net_head *h, const http_head *from)
+static void read_head(net_head *h, const net_conn *c, const http_head *from)
 {
     memset(h, 0, sizeof *h);
     h->method = method_of(from->method);
@@ -337,6 +354,7 @@ static void read_head(net_head *h, const http_head *from)
     h->cors_private = strcasecmp(asked, "true") == 0;
     http_head_value(from, "idempotency-key", h->idempotency_key, sizeof h->idempotency_key);
     h->is_upgrade = wants_socket(from, h->method);
+    h->is_direct = is_direct(c, from);
 }
 
 /* Keeps the query as it was sent; 0, or the status to refuse with. */
@@ -600,7 +618,7 @@ static int take_head(net_conn *c)
     }
     const size_t n = from.bytes;
     int result;
-    read_head(&h, &from);
+    read_head(&h, c, &from);
     const int bad_query = read_query(&h, from.query_string);
     h.request_id = c->request_id;
     if (bad_query == 414) {

@@ -35,6 +35,14 @@ void access_deinit(access_rules *a)
     memset(a, 0, sizeof *a);
 }
 
+void access_set_admin(access_rules *a, const char *key)
+{
+    a->has_admin = key != NULL;
+    if (key) {
+        hash_sha256(a->admin_hash, key, strlen(key));
+    }
+}
+
 /* ---- host ---- */
 
 /* Splits "name:port" or "[v6]:port"; false if it is neither. The name comes without brackets. */
@@ -139,6 +147,7 @@ static bool is_known_key(const access_rules *a, const char *key, size_t len, uin
     for (size_t i = 0; i < a->n_keys; i++) {
         found |= same_digest(digest, a->key_hashes[i]);
     }
+    found |= a->has_admin && same_digest(digest, a->admin_hash);
     found = found && len > 0;
     if (found && *scope == 0) {
         memcpy(scope, digest, sizeof *scope);
@@ -206,6 +215,32 @@ int64_t access_key_of(const access_rules *a, uint64_t scope)
         }
     }
     return 0;
+}
+
+/* Whether the Host is a name of this machine that no other machine uses for it. */
+static bool is_localhost(const char *host)
+{
+    char name[HOST_MAX];
+    bool is_v6;
+    if (!split_host(host, name, sizeof name, &is_v6)) {
+        return false;
+    }
+    const size_t n = strlen(name), n_end = sizeof ".localhost" - 1;
+    unsigned char address[4];
+    if (is_v6) {
+        return strcmp(name, "::1") == 0;
+    }
+    return strcasecmp(name, "localhost") == 0 ||
+           (n > n_end && strcasecmp(name + n - n_end, ".localhost") == 0) ||
+           (inet_pton(AF_INET, name, address) == 1 && address[0] == 127);
+}
+
+bool access_is_admin(const access_rules *a, const net_head *head)
+{
+    access_rules only = {.has_admin = a->has_admin};
+    uint64_t scope;
+    memcpy(only.admin_hash, a->admin_hash, sizeof only.admin_hash);
+    return a->has_admin ? find_key(&only, head, &scope) : head->is_direct && is_localhost(head->host);
 }
 
 int access_check(const access_rules *a, const net_head *head, bool is_public, const char **why)

@@ -22,6 +22,8 @@ typedef struct access_rules {
     /* [n_keys]; digests, so that comparison takes constant time */
     uint8_t (*key_hashes)[HASH_BYTES];
     size_t n_keys;
+    uint8_t admin_hash[HASH_BYTES];
+    bool has_admin;
     const char *const *hosts; /* not owned */
     size_t n_hosts;
     const char *const *origins; /* not owned */
@@ -32,6 +34,12 @@ typedef struct access_rules {
 MUST_CHECK bool access_init(access_rules *a, const char *const *keys, size_t n_keys, const char *const *hosts,
                             size_t n_hosts, const char *const *origins, size_t n_origins);
 void access_deinit(access_rules *a); /* frees the hashes */
+
+/* Sets the key of who manages models (--admin-key), which is a key like the others as well; NULL: none. */
+void access_set_admin(access_rules *a, const char *key);
+/* Whether the request is of who may manage models: it has the admin's key; without one, it comes from a
+ * browser on this machine that named it so (localhost, 127.0.0.1, [::1]). */
+bool access_is_admin(const access_rules *a, const net_head *head);
 
 /* 200, or the status to refuse with and a constant sentence in *why. */
 int access_check(const access_rules *a, const net_head *head, bool is_public, const char **why);

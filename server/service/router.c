@@ -46,6 +46,8 @@ static const route ROUTES[] = {
     {ROUTE_MODEL, NET_GET, "/v1/models/+", "models", false, false, false},
     {ROUTE_MODEL_LOAD, NET_POST, "/models/load", "models_load", false, true, false},
     {ROUTE_MODEL_UNLOAD, NET_POST, "/models/unload", "models_unload", false, true, false},
+    {ROUTE_HUB, NET_GET, "/v1/hub", "hub", false, false, false},
+    {ROUTE_HUB_ORDER, NET_POST, "/v1/hub/*", "hub_order", false, true, false},
     {ROUTE_HEALTH, NET_GET, "/health", "health", true, false, false},
     {ROUTE_HEALTH, NET_GET, "/v1/health", "health", true, false, false},
     {ROUTE_METRICS, NET_GET, "/metrics", "metrics", false, false, false},

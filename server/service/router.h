@@ -43,6 +43,8 @@ typedef enum route_id {
     ROUTE_MODEL,      /* GET /v1/models/{id} */
     ROUTE_MODEL_LOAD, /* POST /models/load */
     ROUTE_MODEL_UNLOAD,
+    ROUTE_HUB,       /* GET /v1/hub */
+    ROUTE_HUB_ORDER, /* POST /v1/hub/pull, and so on */
     ROUTE_HEALTH,
     ROUTE_METRICS,
     ROUTE_STATUS,

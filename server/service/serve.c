@@ -259,6 +259,7 @@ static void reload(serve *s)
     if (err == ERR_OK && opt->read_keys) {
         if (access_init(&rules, keys, n_keys, opt->allowed_hosts, opt->n_allowed_hosts, opt->allowed_origins,
                         opt->n_allowed_origins)) {
+            access_set_admin(&rules, opt->admin_key);
             access_deinit(&s->access);
             s->access = rules;
         } else {
@@ -293,6 +294,7 @@ void serve_on_timer(void *ctx)
     const int switch_ms = s->phase == SERVE_DRAINING ? SERVE_TICK_MS : serve_tick_switch(s, now);
     wait_ms = switch_ms < wait_ms ? switch_ms : wait_ms;
     serve_tick_uploads(s);
+    serve_tick_hub(s);
     wake_silent_streams(s, now);
     look_at_engine(s, now);
     serve_watchdog_prep(s);

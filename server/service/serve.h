@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "engine/engine.h"
+#include "server/hub/hub_jobs.h"
 #include "server/mcp/mcp.h"
 #include "server/upstream/upstream_config.h"
 
@@ -49,6 +50,8 @@ typedef struct serve_options {
     int idle_unload_s; /* those that do not answer leave after so long; 0: never */
     const char *const *api_keys;
     size_t n_api_keys;
+    const char *admin_key; /* of who manages models; NULL: who sits at this machine does */
+    hub_jobs *hub;         /* models of a hub, by who may; NULL: not offered */
     const char *const *allowed_hosts;
     size_t n_allowed_hosts;
     const char *const *allowed_origins;

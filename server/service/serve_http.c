@@ -207,7 +207,8 @@ static bool answer_preflight(const net_head *head, net_reply *reply)
 static bool is_hidden(const serve *s, const route *r)
 {
     return r &&
-           ((r->id == ROUTE_METRICS && s->opt->no_metrics) || (r->id == ROUTE_SLOTS && s->opt->no_slots));
+           ((r->id == ROUTE_METRICS && s->opt->no_metrics) || (r->id == ROUTE_SLOTS && s->opt->no_slots) ||
+            ((r->id == ROUTE_HUB || r->id == ROUTE_HUB_ORDER) && !s->opt->hub));
 }
 
 /* What is wrong with a request that access_check let pass: fills *e and returns true. */
@@ -297,6 +298,7 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
         return serve_refuse(s, refusal, &e, error_form_of(s, head), NULL, m.route);
     }
     c->scope = access_scope(&s->access, head);
+    c->is_admin = access_is_admin(&s->access, head);
     c->route = m.route;
     c->method = head->method;
     c->is_anthropic = head->is_anthropic;
@@ -412,6 +414,12 @@ static void write_float(bytes *out, const char *name, float value)
     }
 }
 
+/* Whether this client may manage models of a hub: "yes", "key" (with the admin's), "no". */
+static const char *hub_for(const serve *s, const conn *c)
+{
+    return !s->opt->hub ? "no" : c->is_admin ? "yes" : s->opt->admin_key ? "key" : "no";
+}
+
 static void on_props(serve *s, conn *c)
 {
     const engine_info *info = s->info;
@@ -427,8 +435,8 @@ static void on_props(serve *s, conn *c)
     if (!info) { /* of models of other servers, /v1/models says what is known */
         bytes_json(&body,
                    "{\"model_alias\":%s,\"modalities\":{\"vision\":true,\"video\":false,\"audio\":false},"
-                   "\"thinking\":true,\"build_info\":%s,\"history\":%hhd,\"mcp_servers\":%zu}",
-                   s->model_name, "parley " PARLEY_VERSION, (bool)s->history, n_servers);
+                   "\"thinking\":true,\"build_info\":%s,\"history\":%hhd,\"mcp_servers\":%zu,\"hub\":%s}",
+                   s->model_name, "parley " PARLEY_VERSION, (bool)s->history, n_servers, hub_for(s, c));
         serve_send_body(s, c, &body);
         return;
     }
@@ -447,7 +455,8 @@ static void on_props(serve *s, conn *c)
     if (info->has_video) {
         serve_write_video(&body, info);
     }
-    bytes_json(&body, ",\"history\":%hhd,\"mcp_servers\":%zu}", (bool)s->history, n_servers);
+    bytes_json(&body, ",\"history\":%hhd,\"mcp_servers\":%zu,\"hub\":%s}", (bool)s->history, n_servers,
+               hub_for(s, c));
     serve_send_body(s, c, &body);
 }
 
@@ -484,6 +493,7 @@ static void (*const WITHOUT_BODY[])(serve *s, conn *c) = {
     [ROUTE_CACHE_ENTRY] = serve_on_cache_entry,
     [ROUTE_PROPS] = on_props,
     [ROUTE_MCP] = serve_on_mcp,
+    [ROUTE_HUB] = serve_on_hub,
     [ROUTE_FILE_CREATE] = serve_finish_form,
     [ROUTE_UPLOAD_PART] = serve_finish_form,
     [ROUTE_FILES] = serve_on_files,
@@ -522,6 +532,9 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
         break;
     case ROUTE_MODEL_UNLOAD:
         serve_on_unload_model(s, c, body);
+        break;
+    case ROUTE_HUB_ORDER:
+        serve_on_hub_order(s, c, body);
         break;
     case ROUTE_CHAT_CONTROL:
         serve_on_control(s, c, body);

@@ -325,6 +325,172 @@ void serve_on_version(serve *s, conn *c)
     serve_send_body(s, c, &body);
 }
 
+/* ---- models of a hub ----
+ *
+ * What lies in the cache is read here; what connects or writes is a job of another process (hub_jobs.h). A model of the hub
+ * is like those of --models-dir once somebody who may has fetched or offered it. */
+
+static bool may_manage(serve *s, conn *c)
+{
+    if (!c->is_admin && s->opt->admin_key) {
+        serve_send_fault(s, c, 403, "admin_key_needed", NULL,
+                         "models are managed with the admin's key: Authorization: Bearer KEY (--admin-key)");
+    } else if (!c->is_admin) {
+        serve_send_fault(s, c, 403, "not_at_this_machine", NULL,
+                         "models are managed in a browser on the server's own machine, by "
+                         "http://localhost, or with an admin's key (--admin-key)");
+    }
+    return c->is_admin;
+}
+
+static err_code offer(serve *s, const char *model, err_detail *d)
+{
+    hub_name name;
+    hub_found found;
+    if (!hub_name_parse(&name, model)) {
+        return err_set(d, ERR_INVALID, "\"%.200s\" is not the name of a model", model);
+    }
+    err_code err = hub_cache_find(&found, hub_jobs_place(s->opt->hub)->cache, &name, d);
+    if (err) {
+        return d->text[0] ? err : err_set(d, err, "there is no %.200s on this machine", model);
+    }
+    err = s->catalog ? ERR_OK : catalog_open(&s->catalog, NULL, d);
+    if (!err && !catalog_offer(s->catalog, model, found.path)) {
+        err = err_set(d, ERR_LIMIT, "%.200s cannot be offered: its name is too long, or memory is short",
+                      model);
+    }
+    return err;
+}
+
+static void on_hub_done(void *ctx, hub_action action, const char *model)
+{
+    serve *s = ctx;
+    err_detail d = {0};
+    if (action == HUB_PULL && offer(s, model, &d) != ERR_OK) {
+        log_warn("hub", "%s was fetched, but cannot be offered: %s", model, d.text);
+    } else if (action == HUB_REMOVE && s->catalog) {
+        catalog_withdraw(s->catalog, model);
+        catalog_refresh(s->catalog);
+    }
+    log_info("hub", "%s: %s", model,
+             action == HUB_PULL     ? "fetched"
+             : action == HUB_REMOVE ? "removed"
+                                    : "inspected");
+}
+
+void serve_tick_hub(serve *s)
+{
+    if (s->opt->hub) {
+        hub_jobs_look(s->opt->hub, on_hub_done, s);
+    }
+}
+
+void serve_on_hub(serve *s, conn *c)
+{
+    hub_kept *all = NULL;
+    size_t n = 0;
+    err_detail d = {0};
+    api_error e;
+    if (!may_manage(s, c)) {
+        return;
+    }
+    serve_tick_hub(s);
+    const hub_place *place = hub_jobs_place(s->opt->hub);
+    const err_code err = hub_cache_list(&all, &n, place->cache, &d);
+    if (err) {
+        api_error_from(&e, err, &d);
+        serve_send_error(s, c, &e);
+        return;
+    }
+    bytes body = bytes_empty(16 << 20);
+    bytes_json(&body, "{\"endpoint\":%s,\"cache\":%s,\"models\":[", place->endpoint, place->cache);
+    for (size_t i = 0; i < n; i++) {
+        bytes_json(&body,
+                   "%-s{\"name\":%s,\"bytes\":%lld,\"complete\":%hhd,\"offered\":%hhd,\"loaded\":%hhd}",
+                   i ? "," : "", all[i].name, (long long)all[i].n_bytes, all[i].is_whole,
+                   serve_name_of(s, all[i].path) != NULL, is_loaded(s, all[i].path));
+    }
+    bytes_append_str(&body, "],\"jobs\":");
+    hub_jobs_write(s->opt->hub, &body);
+    bytes_append_char(&body, '}');
+    free(all);
+    serve_send_body(s, c, &body);
+}
+
+/* Whether a model in memory has files of this repository, or of this one quantization. */
+static bool is_in_use(const serve *s, const char *model)
+{
+    char dir[HUB_FULL_PATH_MAX];
+    hub_name name;
+    hub_found found;
+    const char *cache = hub_jobs_place(s->opt->hub)->cache;
+    if (!hub_name_parse(&name, model) || hub_cache_repo(dir, cache, name.repo, NULL) != ERR_OK) {
+        return false;
+    }
+    const bool is_one = name.quant[0] && hub_cache_find(&found, cache, &name, NULL) == ERR_OK;
+    const size_t n_dir = strlen(dir);
+    for (size_t i = 0; i <= s->n_shelf; i++) {
+        const char *path = i < s->n_shelf ? s->shelf[i].ref.path : s->info ? s->current.path : "";
+        const bool is_of = strncmp(path, dir, n_dir) == 0 && path[n_dir] == '/';
+        if (is_one ? strcmp(path, found.path) == 0 : is_of) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void serve_on_hub_order(serve *s, conn *c, const bytes *body)
+{
+    char model[REQUEST_MODEL_MAX];
+    err_detail d = {0};
+    api_error e;
+    err_code err = ERR_OK;
+    if (!may_manage(s, c)) {
+        return;
+    }
+    serve_read_model(model, body);
+    serve_tick_hub(s);
+    if (!model[0]) {
+        serve_send_fault(s, c, 400, "missing_field", "model", "model is missing: ORG/NAME[:QUANT|@REVISION]");
+        return;
+    }
+    if (strcmp(c->param, "remove") == 0 && is_in_use(s, model)) {
+        serve_send_fault(s, c, 409, "model_in_use", "model",
+                         "the model is in memory: use another one, or unload it first");
+        return;
+    }
+    if (strcmp(c->param, "cancel") == 0) {
+        if (!hub_jobs_cancel(s->opt->hub, model)) {
+            serve_send_fault(s, c, 404, "job_not_found", "model", "nothing is being done with this model");
+            return;
+        }
+    } else if (strcmp(c->param, "offer") == 0) {
+        err = offer(s, model, &d);
+    } else if (strcmp(c->param, "pull") == 0) {
+        err = hub_jobs_start(s->opt->hub, HUB_PULL, model, &d);
+    } else if (strcmp(c->param, "remove") == 0) {
+        err = hub_jobs_start(s->opt->hub, HUB_REMOVE, model, &d);
+    } else if (strcmp(c->param, "inspect") == 0) {
+        err = hub_jobs_start(s->opt->hub, HUB_INSPECT, model, &d);
+    } else {
+        serve_send_fault(s, c, 404, "not_found", NULL, "there is nothing at this path");
+        return;
+    }
+    if (err == ERR_BUSY || err == ERR_LIMIT) {
+        serve_send_fault(s, c, err == ERR_BUSY ? 409 : 429, err == ERR_BUSY ? "job_runs" : "too_many_jobs",
+                         "model", d.text);
+        return;
+    }
+    if (err) {
+        api_error_from(&e, err, &d);
+        serve_send_error(s, c, &e);
+        return;
+    }
+    bytes reply = bytes_empty(4096);
+    bytes_json(&reply, "{\"success\":true,\"model\":%s}", model);
+    serve_send_body(s, c, &reply);
+}
+
 /* ---- residents ----
  *
  * Models that stay in memory beside the one that answers (--models-max): a shelf of idle engines, those that were used longest

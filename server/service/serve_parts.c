@@ -213,6 +213,7 @@ err_code serve_open_parts(serve *s, err_detail *d)
                                       opt->n_allowed_hosts, opt->allowed_origins, opt->n_allowed_origins)) {
         return err_set(d, ERR_NOMEM, "no memory for the server");
     }
+    access_set_admin(&s->access, opt->admin_key);
     err = open_history(s, d);
     if (err != ERR_OK) {
         return err;

@@ -95,6 +95,7 @@ typedef struct conn {
     bool is_anthropic; /* a client of that dialect: of models and files, too */
     error_form write_error;
     uint64_t scope;  /* of the key it came with (access_scope) */
+    bool is_admin;   /* it may manage models (access_is_admin) */
     uint64_t answer; /* the answer it waits for, 0: none */
     size_t sse_pos;  /* how much of its stream was taken */
     char idempotency_key[NET_IDEMPOTENCY_KEY_MAX + 1];
@@ -289,6 +290,12 @@ bool serve_find_model(serve *s, const char *name, model_ref *out);
 const catalog_model *serve_catalog_entry(const serve *s, const char *path);
 const char *serve_name_of(const serve *s, const char *path);
 
+/* serve_models.c: models of a hub. GET /v1/hub, and POST to what is below it */
+void serve_on_hub(serve *s, conn *c);
+void serve_on_hub_order(serve *s, conn *c, const bytes *body);
+/* Takes what jobs about them have said. */
+void serve_tick_hub(serve *s);
+
 /* serve_models.c: models in memory that do not answer now */
 bool serve_is_pinned(const serve *s, const model_ref *ref);
 /* Keeps an engine that has no work. */
@@ -344,6 +351,8 @@ void serve_hold_answer(serve *s, answer *a);
 /* The model that a request of a socket asks for has become known: goes on with those behind it. */
 void serve_try_held(serve *s);
 /* POST /models/load, /models/unload */
+/* The model that a small body names, or "". */
+void serve_read_model(char out[REQUEST_MODEL_MAX], const bytes *body);
 void serve_on_load_model(serve *s, conn *c, bytes *body);
 void serve_on_unload_model(serve *s, conn *c, const bytes *body);
 /* No worker uses the engine, and all messages were handled: starts loading if a switch waits for

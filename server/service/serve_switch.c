@@ -641,8 +641,7 @@ void serve_hold_answer(serve *s, answer *a)
     serve_schedule(s, 1);
 }
 
-/* The model that a request to load one names, or "". */
-static void read_model(char out[REQUEST_MODEL_MAX], const bytes *body)
+void serve_read_model(char out[REQUEST_MODEL_MAX], const bytes *body)
 {
     json_doc *doc = NULL;
     out[0] = '\0';
@@ -659,7 +658,7 @@ void serve_on_load_model(serve *s, conn *c, bytes *body)
     api_error e;
     model_ref ref;
     char name[REQUEST_MODEL_MAX];
-    read_model(name, body);
+    serve_read_model(name, body);
     if (!s->switching && s->phase != SERVE_EMPTY && !serve_is_ready(s, &e)) {
         serve_send_error(s, c, &e);
         return;
@@ -686,7 +685,7 @@ void serve_on_unload_model(serve *s, conn *c, const bytes *body)
     api_error e;
     model_ref ref;
     char name[REQUEST_MODEL_MAX];
-    read_model(name, body);
+    serve_read_model(name, body);
     if (!name[0]) {
         api_error_set(&e, 400, "missing_field", "model", "model is missing: the name of one of /v1/models");
     } else if (!serve_find_model(s, name, &ref)) {

@@ -189,6 +189,28 @@ static void test_inspect(const char *root)
     bytes_deinit(&out);
 }
 
+/* Models that are elsewhere, in a list without a folder. */
+static void test_offers(const char *root)
+{
+    catalog *c = NULL;
+    CHECK_INT(catalog_open(&c, NULL, NULL), ERR_OK);
+    CHECK_INT((int)catalog_count(c), 0);
+    CHECK(catalog_offer(c, "org/tiny", in(root, "tiny")));
+    CHECK(catalog_offer(c, "org/gone", "/nowhere"));
+    const catalog_model *m = catalog_find(c, "org/tiny");
+    CHECK(m && m->error == ERR_OK && m->n_bytes > 0);
+    CHECK_INT((int)catalog_count(c), 1); /* what is not there is not listed */
+    CHECK(catalog_offer(c, "org/tiny", in(root, "tiny")));
+    CHECK_INT((int)catalog_count(c), 1);
+    char text[64];
+    catalog_hide_folder(c, text, sizeof text, "/a/path");
+    CHECK_STR(text, "/a/path");
+    catalog_withdraw(c, "org/tiny");
+    catalog_withdraw(c, "org/other");
+    CHECK_INT((int)catalog_count(c), 0);
+    catalog_close(c);
+}
+
 int main(void)
 {
     char root[] = "/tmp/parley_catalog_XXXXXX";
@@ -202,6 +224,7 @@ int main(void)
     if (c) {
         test_list(c, root);
         test_refresh(c, root);
+        test_offers(root);
         test_inspect(root);
     }
     test_many();

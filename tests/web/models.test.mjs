@@ -2,12 +2,13 @@
  * mock and with the program. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { becomes, checkScreen, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { becomes, checkLooks, checkScreen, lastAnswer, launch, openChat, send, until } from './helpers.mjs';
+import { startHub } from '../server/hub/hub.mjs';
 import { startMock } from './mock_server.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -224,5 +225,100 @@ test('two models answer each question, at the same time; stop stops both, and wh
     await page.setViewportSize({ width: 390, height: 844 });
     const boxes = await answers(page).evaluateAll((all) => all.slice(-2).map((one) => one.getBoundingClientRect().toJSON()));
     assert.ok(boxes[1].top >= boxes[0].bottom && boxes[0].right <= 390, JSON.stringify(boxes));
+    await done();
+});
+
+/** The program with a hub of our own, its cache in a folder of the test. */
+async function serveWithHub(t, hub, ...options) {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-hub-'));
+    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PARLEY_|HF_|HUGGING)/.test(name)));
+    const server = spawn(program, ['serve', '-m', join(root, 'assets/seedling'), '--port', '0', '--threads', '1', ...options], { env: { ...env, PARLEY_CONFIG: 'none', HF_ENDPOINT: hub.url, HF_HUB_CACHE: join(folder, 'cache') } });
+    const ended = new Promise((resolve) => server.on('exit', resolve));
+    t.after(async () => {
+        server.kill('SIGTERM');
+        await ended;
+        rmSync(folder, { recursive: true, force: true });
+    });
+    let log = '', url;
+    for (const stream of [server.stdout, server.stderr]) stream.on('data', (data) => (log += data));
+    await until(() => (url = /http:\/\/[\d.]+:\d+\//.exec(log)?.[0]), 'the server to be ready', 60_000);
+    return url;
+}
+
+test('models of a hub are fetched with progress, looked at, used and removed on the page', { skip: existsSync(program) ? false : `there is no ${program}` }, async (t) => {
+    const tiny = join(root, 'tests/data/tiny');
+    const files = Object.fromEntries(readdirSync(tiny).filter((file) => /\.(json|safetensors)$/.test(file)).map((file) => [file, readFileSync(join(tiny, file))]));
+    files['chat_template.jinja'] = readFileSync(join(root, 'tools/seedling/chat_template.jinja'));
+    const hub = await startHub();
+    t.after(() => hub.stop());
+    hub.add('org/tiny', files);
+    hub.add('org/odd', { 'config.json': Buffer.from('{"architectures":["OddForCausalLM"],"model_type":"odd"}'), 'model.safetensors': Buffer.alloc(9000), 'tokenizer.json': Buffer.from('{}') });
+    const url = await serveWithHub(t, hub);
+    const { page, done } = await openChat(browser, url);
+    await page.locator('.model-button').click();
+    await page.getByText('Models of a hub').click();
+    const part = page.locator('hub-models');
+    await part.getByText(/No model of 127\.0\.0\.1:\d+ is on/).waitFor();
+
+    /* What Parley does not run is said before a weight is fetched; what is no name, too. */
+    const fetchModel = async (name) => {
+        await part.getByLabel('Model to fetch').fill(name);
+        await page.keyboard.press('Enter');
+    };
+    await fetchModel('org/odd');
+    await part.getByRole('button', { name: 'Close the message about org/odd' }).waitFor();
+    assert.match(await part.locator('.bad').allInnerTexts().then((all) => all.join('')), /odd/i);
+    assert.equal(hub.requests.some(({ path }) => path.includes('safetensors')), false);
+    await part.getByRole('button', { name: 'Close the message about org/odd' }).click();
+    await fetchModel('nonsense');
+    await part.getByText(/"nonsense" is not the name of a model/).waitFor();
+
+    /* It stands half-way until the hub goes on; the page may be left meanwhile. */
+    const size = files['model.safetensors'].length, half = size >> 1;
+    hub.fault('model.safetensors', { holdAt: half, always: true });
+    await fetchModel('org/tiny');
+    const bar = part.getByRole('progressbar', { name: 'org/tiny is being fetched' });
+    await until(async () => (await bar.evaluate((one) => one.value)) > half, 'half of it');
+    await page.reload();
+    await page.locator('.model-button').click();
+    await page.getByText('Models of a hub').click();
+    await bar.waitFor();
+    await checkLooks(page, 'a model being fetched');
+    await part.getByRole('button', { name: 'Stop fetching org/tiny' }).click();
+    await part.getByText('not whole').waitFor();
+    hub.fault('model.safetensors');
+    hub.requests.length = 0;
+    await part.getByRole('button', { name: 'Go on with org/tiny' }).click();
+    await part.getByRole('button', { name: 'Use org/tiny' }).waitFor();
+    assert.ok(hub.requests.some(({ range }) => range === `bytes=${half}-`), 'it went on where it was');
+    await part.getByRole('button', { name: 'Inspect org/tiny' }).click();
+    await part.getByLabel('What org/tiny holds').getByText(/qwen3_5/).waitFor();
+    await checkScreen(page, 'what a model of a hub holds');
+    await part.getByRole('button', { name: 'Close what org/tiny holds' }).click();
+
+    await part.getByRole('button', { name: 'Use org/tiny' }).click();
+    await name(page, 'Tiny');
+    await becomes(() => part.getByRole('button', { name: 'Remove org/tiny' }).count(), 0); // it is in memory
+    await page.getByRole('button', { name: 'Use seedling' }).click();
+    await name(page, 'Seedling');
+    await part.getByRole('button', { name: 'Remove org/tiny' }).click();
+    await part.getByRole('button', { name: 'Remove org/tiny for good' }).click();
+    await part.getByText(/No model of 127/).waitFor();
+    await becomes(async () => (await (await fetch(new URL('v1/models', url))).json()).data.map(({ id }) => id), ['seedling']);
+    await done();
+});
+
+test('elsewhere models of a hub need the key of the admin', { skip: existsSync(program) ? false : `there is no ${program}` }, async (t) => {
+    const hub = await startHub();
+    t.after(() => hub.stop());
+    const key = 'a-key-of-the-admin-alone';
+    const url = await serveWithHub(t, hub, '--admin-key', key);
+    assert.equal((await fetch(new URL('v1/hub', url))).status, 403);
+    const { page, done } = await openChat(browser, url);
+    await page.locator('.model-button').click();
+    await page.getByText('Models of a hub').click();
+    await page.getByLabel('Key of the admin').fill(key);
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Model to fetch').waitFor();
     await done();
 });

@@ -140,6 +140,44 @@ test('the real thing: pulled, listed, inspected, asked, served in its sandbox, r
     await refused(['run', '-m', 'parley/Seedling', 'x'], env, /there is no model parley\/Seedling, neither as a path nor in .*parley pull/, 3);
 });
 
+test('by HTTP, for who sits at this machine: what failed is said, one in memory stays, jobs end with the server', async () => {
+    const env = environment(secret, freshCache());
+    const files = Object.fromEntries(readdirSync(SEEDLING).map((name) => [name, readFileSync(join(SEEDLING, name))]));
+    secret.add('org/open', files, { isPrivate: false });
+    secret.add('org/private', small(70));
+    const server = await startServer(['--port', '0'], env);
+    await server.ready();
+    const order = async (what, model, headers = {}) => (await request(server, { method: 'POST', path: `/v1/hub/${what}`, headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify({ model }) })).status;
+    const look = async () => JSON.parse((await request(server, { path: '/v1/hub' })).body);
+    const job = async (model) => (await look()).jobs.find((one) => one.model === model);
+    assert.equal(await order('pull', 'org/open', { 'X-Forwarded-For': '192.0.2.1' }), 403);
+    assert.equal(await order('pull', 'org/open', { Host: '192.0.2.7' }), 403);
+    for (const bad of ['../../etc', 'x', 'org/name; true', '', 7]) assert.equal(await order('pull', bad), 400, String(bad));
+    assert.equal(await order('dance', 'org/open'), 404);
+    assert.equal(await order('cancel', 'org/open'), 404);
+    assert.equal(await order('offer', 'org/open'), 404);
+    assert.equal(await order('pull', 'org/private'), 200);
+    await eventually(async () => (await job('org/private')).state, 'failed');
+    assert.match((await job('org/private')).message, /private.*HF_TOKEN/);
+    assert.equal(await order('pull', 'org/open'), 200);
+    await eventually(async () => (await job('org/open')).state, 'done');
+    assert.deepEqual((await look()).models.map(({ name, complete, offered }) => [name, complete, offered]), [['org/open', true, true]]);
+    checkCache(env.HF_HUB_CACHE);
+    assert.equal((await chat(server, 'What is 7 plus 5?', { model: 'org/open', max_tokens: 4 })).status, 200);
+    assert.equal(await order('remove', 'org/open'), 409, 'it is in memory');
+    secret.add('org/slow', { ...small(80), 'model-00001-of-00002.safetensors': bytes(400000, 81) }, { isPrivate: false });
+    secret.fault('model-00001-of-00002.safetensors', { holdAt: 100000, always: true });
+    assert.equal(await order('pull', 'org/slow'), 200);
+    assert.equal(await order('pull', 'org/slow'), 409);
+    await eventually(async () => (await job('org/slow')).bytes > 100000, true);
+    assert.equal(await server.stop(), 0);
+    secret.fault('model-00001-of-00002.safetensors');
+    const again = await startServer(['--port', '0', '--no-hub'], env);
+    await again.ready();
+    assert.equal((await request(again, { path: '/v1/hub' })).status, 404);
+    assert.equal(await again.stop(), 0);
+});
+
 test('only what Parley needs, of the index, of any revision; --pull fetches', async () => {
     const cache = freshCache();
     const env = environment(hub, cache);

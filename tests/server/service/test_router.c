@@ -116,6 +116,25 @@ static void test_access(void)
     access_deinit(&a);
     CHECK(access_init(&a, NULL, 0, NULL, 0, NULL, 0));
     CHECK(access_scope(&a, &h) == 0); /* without keys all are one */
+    static const struct {
+        const char *host;
+        bool is_direct, manages;
+    } SITS[] = {
+        {"localhost:80", true, true},  {"127.0.0.1", true, true},   {"[::1]:80", true, true},
+        {"a.localhost", true, true},   {"localhost", false, false}, {"192.168.0.1", true, false},
+        {"chat.example", true, false}, {"[::2]", true, false},      {"127.chat.example", true, false}};
+    for (size_t i = 0; i < sizeof SITS / sizeof SITS[0]; i++) {
+        snprintf(h.host, sizeof h.host, "%s", SITS[i].host);
+        h.is_direct = SITS[i].is_direct;
+        CHECK(access_is_admin(&a, &h) == SITS[i].manages);
+    }
+    access_set_admin(&a, "a-key-of-the-admin");
+    snprintf(h.host, sizeof h.host, "localhost");
+    h.is_direct = true;
+    CHECK(!access_is_admin(&a, &h)); /* then the key alone counts */
+    snprintf(h.x_api_key, sizeof h.x_api_key, "a-key-of-the-admin");
+    h.is_direct = false;
+    CHECK(access_is_admin(&a, &h));
     access_deinit(&a);
 }
 

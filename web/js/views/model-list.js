@@ -12,10 +12,13 @@ import { formatBytes, formatCount } from '../util.js';
 const SEARCH_FROM = 6;
 
 class ModelList extends LitElement {
-    static properties = { chat: { attribute: false }, connection: { attribute: false }, models: { state: true }, wanted: { state: true }, problem: { state: true }, query: { state: true } };
+    static properties = { chat: { attribute: false }, connection: { attribute: false }, models: { state: true }, wanted: { state: true }, problem: { state: true }, query: { state: true }, hub: { state: true }, hubOpen: { state: true } };
 
     constructor() {
         super();
+        /** whether this page may manage models of a hub: 'yes', 'key' (with the admin's), 'no' */
+        this.hub = 'no';
+        this.hubOpen = false;
         /** @type {import('../state/chat.js').Chat} */
         this.chat = /** @type {any} */ (null);
         /** @type {import('../protocol/connection.js').Connection} */
@@ -51,6 +54,8 @@ class ModelList extends LitElement {
         try {
             const reply = await this.connection.fetch('v1/models', { cache: 'no-store' });
             if (reply.ok) this.models = this.chat.models = (await reply.json()).data;
+            const props = await this.connection.fetch('props');
+            if (props.ok) this.hub = (await props.json()).hub ?? 'no';
         } catch {
             // The connection's own state says so already.
         }
@@ -81,7 +86,25 @@ class ModelList extends LitElement {
     }
 
     render() {
-        if (this.models.length < 2) return html`<p class="note">${t`Other models, with checkpoints in DIR:`} <code>parley --models-dir DIR</code></p>`;
+        return html`${this.models.length < 2 ? html`<p class="note">${t`Other models, with checkpoints in DIR:`} <code>parley --models-dir DIR</code></p>` : this.#list()}
+            ${this.#ofHub()}
+            <p class="note bad" role="status">${this.problem}</p>`;
+    }
+
+    /** Fetched when it is opened. */
+    #ofHub() {
+        if (this.hub === 'no') return nothing;
+        const opened = (event) => {
+            this.hubOpen = event.target.open;
+            if (this.hubOpen) import('./hub-models.js').catch(() => (this.problem = t`The server does not answer.`));
+        };
+        return html`<details class="hub" data-stays @toggle=${opened}>
+            <summary>${t`Models of a hub`}</summary>
+            <hub-models .connection=${this.connection} .needsKey=${this.hub === 'key'} .open=${this.hubOpen} .models=${this.models} @changed=${() => this.#ask()} @use=${(event) => this.#load(event.detail)}></hub-models>
+        </details>`;
+    }
+
+    #list() {
         const words = this.query.toLowerCase();
         const found = this.models.filter(({ id }) => id.toLowerCase().includes(words));
         const broken = found.filter(({ status }) => status?.value === 'failed');
@@ -101,7 +124,6 @@ class ModelList extends LitElement {
                       <ul class="models">${broken.map((one) => this.#row(one))}</ul>
                   </details>`
                 : nothing}
-            <p class="note bad" role="status">${this.problem}</p>
         </section>`;
     }
 
