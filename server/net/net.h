@@ -56,7 +56,7 @@ typedef struct net_head {
     bool is_preflight;
     /* ... from a public page to a private address (Access-Control-Request-Private-Network) */
     bool cors_private;
-    bool is_upgrade;        /* asks for a WebSocket */
+    bool is_upgrade; /* asks for a WebSocket */
     /* From this machine's loopback address, as a browser there sends it: no proxy has handed it on, as far as
      * one tells. */
     bool is_direct;

@@ -207,8 +207,7 @@ static bool answer_preflight(const net_head *head, net_reply *reply)
 static bool is_hidden(const serve *s, const route *r)
 {
     return r &&
-           ((r->id == ROUTE_METRICS && s->opt->no_metrics) || (r->id == ROUTE_SLOTS && s->opt->no_slots) ||
-            ((r->id == ROUTE_HUB || r->id == ROUTE_HUB_ORDER) && !s->opt->hub));
+           ((r->id == ROUTE_METRICS && s->opt->no_metrics) || (r->id == ROUTE_SLOTS && s->opt->no_slots));
 }
 
 /* What is wrong with a request that access_check let pass: fills *e and returns true. */

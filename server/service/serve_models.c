@@ -332,6 +332,10 @@ void serve_on_version(serve *s, conn *c)
 
 static bool may_manage(serve *s, conn *c)
 {
+    if (!s->opt->hub) {
+        serve_send_fault(s, c, 404, "hub_not_offered", NULL, "this server offers no models of a hub (--hub)");
+        return false;
+    }
     if (!c->is_admin && s->opt->admin_key) {
         serve_send_fault(s, c, 403, "admin_key_needed", NULL,
                          "models are managed with the admin's key: Authorization: Bearer KEY (--admin-key)");
@@ -445,15 +449,15 @@ void serve_on_hub_order(serve *s, conn *c, const bytes *body)
     err_detail d = {0};
     api_error e;
     err_code err = ERR_OK;
-    if (!may_manage(s, c)) {
-        return;
-    }
     serve_read_model(model, body);
-    serve_tick_hub(s);
     if (!model[0]) {
         serve_send_fault(s, c, 400, "missing_field", "model", "model is missing: ORG/NAME[:QUANT|@REVISION]");
         return;
     }
+    if (!may_manage(s, c)) {
+        return;
+    }
+    serve_tick_hub(s);
     if (strcmp(c->param, "remove") == 0 && is_in_use(s, model)) {
         serve_send_fault(s, c, 409, "model_in_use", "model",
                          "the model is in memory: use another one, or unload it first");

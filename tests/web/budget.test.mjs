@@ -20,7 +20,7 @@ function files(folder) {
 }
 
 test('page and libraries fit in 150 KB gzip, what is loaded on demand aside', () => {
-    const counted = files(WEB).filter((path) => !/README|samples|languages|licenses|SHA256SUMS|shared\.(html|css)|(js\/documents\/.*|vendor\/highlight|temml|mermaid|pdf|pdf-worker|sources|video-strip|clip|video-plan|history_server|server-status|model-list|viewer|preview|prompts|voice|share|shared|shared-page|offline_copy|import_others|transfer|sw|tools|tool-view|tools-menu|tool-offers|upload|sha256)\.js$|css\/tools/.test(relative(WEB, path)));
+    const counted = files(WEB).filter((path) => !/README|samples|languages|licenses|SHA256SUMS|shared\.(html|css)|(js\/documents\/.*|vendor\/highlight|temml|mermaid|pdf|pdf-worker|sources|video-strip|clip|video-plan|history_server|server-status|model-list|hub-models|viewer|preview|prompts|voice|share|shared|shared-page|offline_copy|import_others|transfer|sw|tools|tool-view|tools-menu|tool-offers|upload|sha256)\.js$|css\/(tools|hub)/.test(relative(WEB, path)));
     const total = counted.reduce((sum, path) => sum + gzipSync(readFileSync(path), { level: 9 }).length, 0);
     console.log(`page and libraries: ${(total / 1024).toFixed(1)} KB gzip in ${counted.length} files`);
     assert.ok(total <= BUDGET, `${total} bytes`);
@@ -49,7 +49,7 @@ test('every module that each page needs is fetched ahead', () => {
     const page = readFileSync(join(WEB, 'index.html'), 'utf8');
     for (const path of files(join(WEB, 'js')).filter((path) => path.endsWith('.js'))) {
         const name = relative(WEB, path);
-        if (!/^js\/documents\/|\/(sources|video-strip|clip|video-plan|history_server|server-status|model-list|viewer|preview|prompts|voice|share|shared|shared-page|offline_copy|import_others|transfer|tools|tool-view|tools-menu|tool-offers|upload|sha256)\.js$/.test(name)) assert.ok(page.includes(`"${name}"`), `${name} has no modulepreload`);
+        if (!/^js\/documents\/|\/(sources|video-strip|clip|video-plan|history_server|server-status|model-list|hub-models|viewer|preview|prompts|voice|share|shared|shared-page|offline_copy|import_others|transfer|tools|tool-view|tools-menu|tool-offers|upload|sha256)\.js$/.test(name)) assert.ok(page.includes(`"${name}"`), `${name} has no modulepreload`);
     }
 });
 

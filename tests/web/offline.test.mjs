@@ -24,6 +24,7 @@ test('without the server the page opens, and the chats of this browser are read'
     await send(page, 'Show code');
     await lastAnswer(page);
     await page.locator('pre .tok-keyword').first().waitFor();
+    await page.locator('math').first().waitFor({ state: 'attached' }); // all that the answer needs was fetched once
     const { hash } = new URL(page.url());
     await server.close();
     await page.reload();

@@ -14,6 +14,8 @@ style.href = new URL('../../css/hub.css', import.meta.url).href;
 document.head.append(style);
 
 const LOOK_MS = 500;
+/** How the name of a model is written. */
+const NAME = 'ORG/NAME:QUANT';
 
 class HubModels extends LitElement {
     static properties = { connection: { attribute: false }, needsKey: { attribute: false }, open: { attribute: false }, models: { attribute: false }, hub: { state: true }, problem: { state: true }, doomed: { state: true }, name: { state: true } };
@@ -113,7 +115,7 @@ class HubModels extends LitElement {
         const jobs = this.hub.jobs.filter(({ state, action }) => state !== 'done' || action === 'inspect'); // the others show in the list
         const running = new Set(jobs.filter(({ state }) => state === 'running').map(({ model }) => model));
         return html`<form class="hub-form" @submit=${this.#fetch}>
-                <input type="text" spellcheck="false" autocomplete="off" autocapitalize="off" aria-label=${t`Model to fetch`} placeholder="ORG/NAME:QUANT" .value=${this.name}
+                <input type="text" spellcheck="false" autocomplete="off" autocapitalize="off" aria-label=${t`Model to fetch`} placeholder=${NAME} .value=${this.name}
                     @input=${(event) => (this.name = event.target.value)} />
                 <button class="quiet small" ?disabled=${!this.name.trim()}>${icon('download')}${t`Fetch`}</button>
             </form>
