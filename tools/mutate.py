@@ -19,6 +19,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -113,9 +114,12 @@ class Copy:
         try:
             code = process.wait(seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            process.wait()
             code = None
+        try:
+            os.killpg(process.pid, signal.SIGKILL)  # also servers that a failed test left behind
+        except ProcessLookupError:
+            pass
+        process.wait()
         if check and code != 0:
             raise SystemExit(f"{' '.join(command)} failed in {self.root}")
         return code

@@ -77,8 +77,12 @@ def run_one(name, longest):
         try:
             process.wait(longest)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            pass
+        try:
+            os.killpg(process.pid, signal.SIGKILL)  # also servers that a failed test left behind
+        except ProcessLookupError:
+            pass
+        process.wait()
         seconds = round(time.monotonic() - start, 2)
         if process.returncode:
             return seconds, None

@@ -288,7 +288,7 @@ static void test_budget(void)
     CHECK(mkdtemp(dir) != NULL);
     write_config(dir, "config.json", "{\"vision_config\":{\"pooling_kernel_size\":3,\"patch_size\":16}}");
     CHECK_OK(processor_config_load(&pc, json_folder(dir), &d), d);
-    CHECK(pc.fills_budget && pc.temporal_patch_size == 1 && pc.merge_size == 3);
+    CHECK(pc.fills_budget && pc.temporal_patch_size == 1 && pc.merge_size == 3 && pc.video_min_frames == 1);
     CHECK_NEAR(pc.mean[1], 0.5, 0); /* the tower's 2 x - 1 */
     CHECK_NEAR(pc.std[2], 0.5, 0);
     for (size_t i = 0; i < sizeof V / sizeof V[0]; i++) {

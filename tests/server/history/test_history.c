@@ -279,6 +279,8 @@ static void test_search(void)
     check_search(st, "x' OR 1=1 --", "");
     check_search(st, "meadow AND sheep*", "");
     check_search(st, "  ", "two,one,");
+    check_search(st, "me ea ad do ow m e a nowhere", "two,one,"); /* of nine words the last is left out */
+    check_search(st, "me ea ad do ow m e nowhere", "");
     check_search(st, "unfinished", ""); /* an answer is found once it is there */
     char text[256];
     snprintf(text, sizeof text,

@@ -73,6 +73,10 @@ test('documents in order, the best first', async () => {
     for (const [more, param] of [[{ query: '' }, 'query'], [{ documents: [] }, 'documents'], [{ documents: ['a', 3] }, 'documents[1]'], [{ top_n: 0 }, 'top_n'], [{ documents: Array(2049).fill('a') }, 'documents']]) {
         assert.equal((await ask('/v1/rerank', { ...body, ...more }, 400, ranker)).error.param, param);
     }
+    // A query counts once for each document; one longer than what stands around it is none too long by itself.
+    assert.equal((await ask('/v1/rerank', { ...body, query: 'q'.repeat(5000) }, 200, ranker)).results.length, 3);
+    const wide = { query: 'q'.repeat(40000), documents: Array(2048).fill('a') };
+    assert.equal((await ask('/v1/rerank', wide, 400, ranker)).error.code, 'input_too_long');
     assert.match((await ask('/v1/rerank', body, 400)).error.message, /ranks no documents/);
 });
 

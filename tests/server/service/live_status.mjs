@@ -2,6 +2,7 @@
  * whose, switches. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { JSON_TYPE, Socket, chat, eventually, events, joinChat, metric, post, request, runTests, sleep, startServer, test } from '../client.mjs';
 
@@ -36,6 +37,13 @@ test('an idle server', async () => {
     assert.equal(await metric(server, 'parley_request_memory_bytes'), s.memory.request_bytes);
     assert.equal(await metric(server, 'parley_kept_memory_bytes'), s.memory.kept_bytes);
     for (const name of ['peak_bytes', 'waits_total', 'refusals_total']) assert.ok((await metric(server, `parley_request_memory_${name}`)) >= 0, name);
+});
+
+test('requests one after the other are prepared by the same thread', async () => {
+    const threads = () => readdirSync(`/proc/${server.child.pid}/task`).length;
+    const before = threads();
+    for (let i = 0; i < 12; i++) assert.equal((await chat(server, 'hi')).status, 200);
+    assert.ok(threads() <= before + 2, `${threads()} threads, ${before} before`); // the last one may not have ended its job
 });
 
 test('what runs, what waits, what is being prepared', async () => {
