@@ -2,6 +2,8 @@
  * refused with what does not fit. */
 #include "tests/check.h"
 
+#include <unistd.h>
+
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/file.h"
@@ -108,6 +110,35 @@ static void make(char dir[64], int width, const char *tower, const char *merge)
     bytes_deinit(&index);
 }
 
+static const char *const names[] = {"config.json", "model.safetensors", "tokenizer.json",
+                                    "tokenizer_config.json", "preprocessor_config.json"};
+
+/* tests/data/tiny_qwen2_5_vl, in whose config.json `from` becomes `to`. */
+static void make_windowed(char dir[64], const char *from, const char *to)
+{
+    snprintf(dir, 64, "/tmp/parley_towers_XXXXXX");
+    CHECK(mkdtemp(dir) != NULL);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        bytes file;
+        read_data(&file, "tiny_qwen2_5_vl", names[i]);
+        if (i == 0) {
+            replace(&file, from, to);
+        }
+        write_data(dir, names[i], &file);
+        bytes_deinit(&file);
+    }
+}
+
+static void remove_windowed(const char *dir)
+{
+    char path[128];
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        CHECK_INT(unlink(path), 0);
+    }
+    CHECK_INT(rmdir(dir), 0);
+}
+
 static err_code try_open(const char *dir)
 {
     engine *e = NULL; /* what does not fit is seen before a template is looked for */
@@ -144,6 +175,28 @@ int main(void)
             fprintf(stderr, "  case %zu: \"%s\"\n", i, d.text);
             CHECK(!"message");
         }
+    }
+    static const struct {
+        const char *from, *to;
+        err_code err;
+        const char *named;
+    } windowed[] = {
+        {"\"window_size\": 16", "\"window_size\": 15", ERR_OK, ""},
+        {"\"window_size\": 16", "\"window_size\": 07", ERR_INVALID, "config.json"},
+        {"\"window_size\": 16", "\"window_size\":  7", ERR_INVALID, "window_size is smaller than a block"},
+        {"\"depth\": 3", "\"depth\": 1", ERR_INVALID, "fullatt_block_indexes must list numbers of blocks"},
+        {"\"depth\": 3", "\"depth\": 4", ERR_NOT_FOUND, "visual.blocks.3.norm1.weight is missing"},
+        {"\"num_heads\": 2", "\"num_heads\": 3", ERR_INVALID, "num_heads times a multiple of 4"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(windowed); i++) {
+        char dir[64];
+        make_windowed(dir, windowed[i].from, windowed[i].to);
+        CHECK_INT(try_open(dir), windowed[i].err);
+        if (!strstr(d.text, windowed[i].named)) {
+            fprintf(stderr, "  windowed %zu: \"%s\"\n", i, d.text);
+            CHECK(!"message");
+        }
+        remove_windowed(dir);
     }
     CHECK_DONE();
 }
