@@ -198,6 +198,8 @@ static void test_videos(void)
          "messages[0].content[0].video_url"},
         {"", "{\"type\":\"video_url\",\"video_url\":{\"url\":\"file:///etc/passwd\"}}",
          "messages[0].content[0].video_url"},
+        {"", "{\"type\":\"input_audio\",\"input_audio\":{\"data\":\"Zm9v\",\"format\":\"wav\"}}",
+         "messages[0].content[0].type"},
         {"", "{\"type\":\"video\"}", "messages[0].content[0].video"},
         {"", "{\"type\":\"video\",\"video\":[]}", "messages[0].content[0].video"},
         {"", "{\"type\":\"video\",\"video\":[\"Zm9v\",7]}", "messages[0].content[0].video[1]"},
