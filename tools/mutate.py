@@ -174,11 +174,16 @@ class Copy:
 
 
 def tests_for(path, line, coverage):
-    """The tests that run a line, cheapest first. Only the first line of a statement is counted as run."""
+    """The tests that run a line, cheapest first. Only the first line of a statement is counted as run. A real server
+    confines itself and writes no counters: where no test is known, the tests of real programs in the same room."""
     known, text = coverage["lines"].get(path, {}), (ROOT / path).read_text().split("\n")
     while line > 1 and str(line) not in known and re.search(r"[^;{}\s]\s*$", text[line - 2]):
         line -= 1
-    return sorted(known.get(str(line), []), key=lambda name: coverage["seconds"].get(name, 0))
+    names = known.get(str(line), [])
+    if not names and path.startswith("server/"):
+        room = (ROOT / "tests" / path).parent
+        names = [f"server/{found.stem}" for found in (*room.glob("real_*.mjs"), *room.glob("*_test.py"))]
+    return sorted(names, key=lambda name: coverage["seconds"].get(name, 0))
 
 
 def table(results):
@@ -217,7 +222,8 @@ def main():
         sys.exit("build/coverage/lines.json is missing: tools/test_map.py --make")
     coverage = json.loads(LINES.read_text())
     equivalents = {(e["file"], e["change"]) for e in json.loads(EQUIVALENTS.read_text())} if EQUIVALENTS.exists() else set()
-    log = ROOT / "build" / f"mutants-{options.seed}{'-' + options.cpu if options.cpu else ''}.json"
+    name = "-".join(["mutants", str(options.seed), *(options.only or []), *([options.cpu] if options.cpu else [])])
+    log = ROOT / "build" / f"{name}.json"
     results = json.loads(log.read_text()) if log.exists() else []
     done = {(r["file"], r["line"], r["change"]) for r in results}
     chosen = [(p, m) for p, m in choose(options) if (p, m.line, m.replacement.strip()) not in done]
