@@ -81,6 +81,7 @@ typedef struct slot {
     gen_phase phase;
     int32_t prompt_done; /* prompt tokens computed */
     int32_t chunk;       /* prompt tokens behind them that are under way; 0: none */
+    int32_t n_scored; /* of the chunk, once it is computed: rows whose logits were looked at; -1: it is not */
     size_t media_done;   /* images and videos encoded */
     int32_t frames_done; /* temporal patches of the current one */
     /* [1 + n_ctx + 1]: the sharing scope, then an element for each token (prefix_cache.h) */

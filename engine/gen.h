@@ -50,7 +50,7 @@ typedef struct gen_params {
     float presence_penalty, frequency_penalty;
     bool has_seed;
     uint64_t seed;
-    int32_t max_tokens;     /* -1: unset (up to the context or the server's default) */
+    int32_t max_tokens;     /* -1: unset (up to the context or the server's default); 0: no answer */
     int32_t min_tokens;     /* it does not end by itself before so many; one held to a form may */
     int32_t n_top_logprobs; /* -1: no logprobs; 0..20 */
     int32_t n_choices;      /* answers to the prompt, each with a seed of its own; 0: one */
@@ -61,10 +61,12 @@ typedef struct gen_params {
     float spec_keep, spec_backbone; /* shares of the prompt: kept, and of it spread evenly; NAN: unset */
     gen_bias *biases;
     size_t n_biases;
-    bool no_draft;   /* decode token by token; the answer is the same */
-    bool no_lookup;  /* guess nothing from the text; the answer is the same */
-    bool no_cache;   /* neither read nor fill the prefix cache; the answer is the same */
-    bool ignore_eos; /* benchmarks: a token that ends answers is one like any other */
+    bool scores_prompt; /* with n_top_logprobs: those of the prompt's own tokens, too (GEN_PROMPT); it is then
+                           computed whole, without the prefix cache */
+    bool no_draft;      /* decode token by token; the answer is the same */
+    bool no_lookup;     /* guess nothing from the text; the answer is the same */
+    bool no_cache;      /* neither read nor fill the prefix cache; the answer is the same */
+    bool ignore_eos;    /* benchmarks: a token that ends answers is one like any other */
 } gen_params;
 
 void gen_params_init(gen_params *p); /* everything unset */
@@ -145,6 +147,8 @@ typedef struct gen_timings {
 typedef enum gen_event_type {
     GEN_VECTOR,   /* vector: of the next input (gen_pool) */
     GEN_PROGRESS, /* phase, processed, total */
+    GEN_PROMPT,   /* tokens[0..n_tokens) of the prompt, with logprobs, that of the first NAN; the last
+                     event of these has processed == total. Of several choices, for the first alone */
     GEN_TOKENS,   /* tokens[0..n_tokens) */
     GEN_TEXT,     /* text: of an engine on another machine, which has told its kinds apart */
     GEN_DONE      /* finish, error, timings; always the last, exactly once */

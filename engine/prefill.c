@@ -206,10 +206,12 @@ static err_code begin_chunk(engine *e, slot *s, int32_t n, err_detail *detail)
         .embeds = n_rows ? r->embeds + (size_t)first * model_config_feature_width(model_get_config(e->model))
                          : NULL,
         .n_embed_rows = n_rows,
-        /* hidden rows are for the answer, the draft head, a cached state and a vector */
-        .states_only = !is_end && !slot_may_draft(e, s) && e->n_chunk_marks == 0 && !r->pool,
+        /* hidden rows are for the answer, the draft head, a cached state, a vector and the prompt's own logprobs */
+        .states_only =
+            !is_end && !slot_may_draft(e, s) && e->n_chunk_marks == 0 && !r->pool && !r->params.scores_prompt,
     };
     s->chunk = n;
+    s->n_scored = -1;
     return decoder_begin(e->model, e->compute, &b, e->prompt_scratch, detail);
 }
 
@@ -266,6 +268,61 @@ static void pool_chunk(engine *e, slot *s, int32_t n)
     s->prompt_done = 0;
 }
 
+/* Tells the logprobs of some tokens of the prompt by the rows in front of them, in the chunk that is computed. True:
+ * there are more. */
+static bool score_rows(engine *e, slot *s)
+{
+    enum { MOST = GEN_EVENT_TOKENS - 1 };
+    const gen_request *r = s->req;
+    const gen_params *p = &r->params;
+    const int32_t total = (int32_t)r->prompt.len, begin = s->prompt_done + s->n_scored;
+    const int32_t end = s->prompt_done + s->chunk < total ? s->prompt_done + s->chunk : total - 1;
+    const int32_t wanted = end - begin < MOST ? end - begin : MOST;
+    gen_event *ev = slot_event(s, GEN_PROMPT);
+    gen_logprob *lp = calloc(GEN_EVENT_TOKENS, sizeof *lp);
+    if (!ev || !lp) {
+        gen_event_free(ev);
+        free(lp);
+        slot_finish(e, s, GEN_FINISH_ERROR, ERR_NOMEM,
+                    "there is not enough memory for the prompt's logprobs");
+        return false;
+    }
+    ev->logprobs = lp;
+    if (begin == 0) {
+        lp->logprob = NAN;
+        ev->tokens[ev->n_tokens++] = r->prompt.ids[0];
+    }
+    const int32_t n = wanted > 0 ? decoder_head(e->model, e->compute, e->scratch,
+                                                decoder_hidden(e->prompt_scratch, s->n_scored), wanted)
+                                 : 0;
+    for (int32_t i = 0; i < n; i++) {
+        gen_logprob *one = &lp[ev->n_tokens];
+        const int32_t id = r->prompt.ids[begin + i + 1];
+        one->n_top = p->n_top_logprobs;
+        one->logprob = sampler_logprobs(decoder_logits(e->scratch, i), e->info.n_vocab, id, one->top_ids,
+                                        one->top_logprobs, (size_t)one->n_top);
+        ev->tokens[ev->n_tokens++] = id;
+    }
+    s->n_scored += n;
+    ev->processed = begin + n + 1;
+    ev->total = total;
+    slot_emit(e, ev);
+    return begin + n < end;
+}
+
+/* Computes the next piece of the chunk. True: there are more. */
+static bool next_piece(engine *e, slot *s, bool small)
+{
+    if (s->n_scored < 0) {
+        if (decoder_next(e->model, e->prompt_scratch, small)) {
+            return true;
+        }
+        s->n_scored = 0;
+        return s->req->params.scores_prompt;
+    }
+    return score_rows(e, s);
+}
+
 /* The chunk is computed; behind the prompt's last token the first one of the answer is drawn. */
 static void end_chunk(engine *e, slot *s)
 {
@@ -308,6 +365,10 @@ void slot_begin_answer(engine *e, slot *s, float *logits, const float *hidden)
 {
     err_detail detail = {0};
     err_code err = ERR_OK;
+    if (s->req->max_tokens == 0) {
+        slot_finish(e, s, GEN_FINISH_LENGTH, ERR_OK, NULL);
+        return;
+    }
     if (!take_token(e, s, logits, NO_DRAFT, NULL)) {
         return;
     }
@@ -340,10 +401,10 @@ void prefill_step(engine *e, slot *s, int32_t n, double decode_ms)
     int32_t n_pieces = 0;
     bool more;
     do {
-        more = decoder_next(e->model, e->prompt_scratch, decode_ms > 0.0);
+        more = next_piece(e, s, decode_ms > 0.0);
         n_pieces++;
     } while (more && scheduler_more_pieces(n_pieces, ms_between(start, clock_ns()), decode_ms));
-    if (!more) {
+    if (!more && s->req) {
         end_chunk(e, s);
     }
 }

@@ -601,6 +601,10 @@ static err_code finish_request(preparation *p, err_detail *detail)
     if (err != ERR_OK) {
         return err;
     }
+    if (r->params.scores_prompt) {
+        r->params.no_cache = true;
+        r->params.spec_prefill = 0;
+    }
     int32_t room = e->info.n_ctx - (int32_t)r->prompt.len;
     r->max_tokens = r->params.max_tokens < room ? r->params.max_tokens : room;
     return ERR_OK;

@@ -384,24 +384,39 @@ static void feed(const layer_ctx *lc, decoder_scratch *sc, float *h, const layer
     }
 }
 
-/* Logits of the wanted rows, at most NN_ROWS_EXACT at a time: a row's logits never depend on its
+/* Logits of the first n rows of head_in, at most NN_ROWS_EXACT at a time: a row's logits never depend on its
  * company. */
+static void head_rows(const model_parts *parts, const model_config *cfg, compute *c, decoder_scratch *sc,
+                      size_t n)
+{
+    const size_t H = sc->hidden_size, V = sc->vocab_size;
+    for (size_t i = 0; i < n; i += NN_ROWS_EXACT) {
+        size_t rows = n - i < NN_ROWS_EXACT ? n - i : NN_ROWS_EXACT;
+        nn_linear(c, sc->logits + i * V, sc->head_in + i * H, &parts->weights->head, NULL, rows);
+    }
+    if (cfg->logit_scale != 0) {
+        nn_scale(c, sc->logits, cfg->logit_scale, n * V);
+    }
+    if (cfg->logit_softcap > 0) {
+        nn_softcap(c, sc->logits, cfg->logit_softcap, n * V);
+    }
+}
+
 static void head_forward(const model_parts *parts, decoder_scratch *sc)
 {
-    size_t n = (size_t)sc->n_logit_rows, H = sc->hidden_size, V = sc->vocab_size;
+    const size_t n = (size_t)sc->n_logit_rows, H = sc->hidden_size;
     for (size_t i = 0; i < n; i++) {
         memcpy(sc->head_in + i * H, sc->x + (size_t)sc->logit_rows[i] * H, H * sizeof(float));
     }
-    for (size_t i = 0; i < n; i += NN_ROWS_EXACT) {
-        size_t rows = n - i < NN_ROWS_EXACT ? n - i : NN_ROWS_EXACT;
-        nn_linear(sc->c, sc->logits + i * V, sc->head_in + i * H, &parts->weights->head, NULL, rows);
-    }
-    if (sc->lc.cfg->logit_scale != 0) {
-        nn_scale(sc->c, sc->logits, sc->lc.cfg->logit_scale, n * V);
-    }
-    if (sc->lc.cfg->logit_softcap > 0) {
-        nn_softcap(sc->c, sc->logits, sc->lc.cfg->logit_softcap, n * V);
-    }
+    head_rows(parts, sc->lc.cfg, sc->c, sc, n);
+}
+
+int32_t decoder_head(const model *m, compute *c, decoder_scratch *sc, const float *rows, int32_t n)
+{
+    const size_t some = (size_t)n < sc->max_logit_rows ? (size_t)n : sc->max_logit_rows;
+    memcpy(sc->head_in, rows, some * sc->hidden_size * sizeof *rows);
+    head_rows(model_get_parts(m), model_get_config(m), c, sc, some);
+    return (int32_t)some;
 }
 
 err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scratch *sc, err_detail *detail)

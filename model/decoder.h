@@ -77,6 +77,10 @@ bool decoder_next(const model *m, decoder_scratch *sc, bool small); /* true: the
  * until the next. */
 float *decoder_logits(decoder_scratch *sc, int32_t i);
 
+/* The head alone: logits of `rows` [n, hidden_size], hidden states as decoder_hidden has them, into those of this
+ * scratch, of which nothing else is under way. Returns of how many: of n, as many as it has room for. */
+int32_t decoder_head(const model *m, compute *c, decoder_scratch *sc, const float *rows, int32_t n);
+
 /* Hidden state after the final norm of row r of the last forward [hidden_size]; what the MTP head
  * reads. */
 const float *decoder_hidden(const decoder_scratch *sc, int32_t row);

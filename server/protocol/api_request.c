@@ -150,14 +150,14 @@ static void read_max_tokens(api_request *r, const json *root)
 {
     first_error *e = &r->error;
     int64_t a = -1, b = -1, predict = -1;
-    request_int(e, &a, root, "max_tokens", 1, INT32_MAX);
+    request_int(e, &a, root, "max_tokens", r->may_be_silent ? 0 : 1, INT32_MAX);
     request_int(e, &b, root, "max_completion_tokens", 1, INT32_MAX);
     request_int(e, &predict, root, "n_predict", -1, INT32_MAX);
     if (a > 0 && b > 0 && a != b) {
         request_fail(e, ERR_INVALID, "max_completion_tokens", "invalid_value",
                      "max_tokens and max_completion_tokens contradict each other");
     }
-    int64_t wanted = b > 0 ? b : a > 0 ? a : predict > 0 ? predict : -1;
+    int64_t wanted = b > 0 ? b : a >= 0 ? a : predict > 0 ? predict : -1;
     r->in->params.max_tokens = (int32_t)wanted;
 }
 

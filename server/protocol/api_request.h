@@ -56,6 +56,7 @@ typedef struct api_request {
     bool forces_calls;       /* tool_choice: the answer must be calls, of this tool or (NULL) of any; */
     const char *forced_tool; /* in->form has the same as a grammar */
     bool drops_oldest;       /* if the context is too small for all messages (truncation: "auto") */
+    bool may_be_silent;      /* set before api_request_generation: max_tokens may be 0 */
     bool asks_edits;         /* context_management of Messages is there: */
     context_edit edits[2];
     size_t n_edits;

@@ -51,10 +51,11 @@ typedef struct reply_options {
     size_t n_stops;
     char *echoes[LIMIT_ALL_CHOICES]; /* of each prompt, shown before the answers to it; owned */
     size_t n_echoes;
-    int32_t n_dims; /* of vectors: so many numbers; 0: all */
-    int32_t n_top;  /* of ranked documents: the best; 0: all */
-    bool is_base64; /* vectors are written so */
-    bool is_plain;  /* Ollama's older form: the first vector alone */
+    bool scores_prompt; /* echoes have logprobs; one that is NULL is written from its tokens */
+    int32_t n_dims;     /* of vectors: so many numbers; 0: all */
+    int32_t n_top;      /* of ranked documents: the best; 0: all */
+    bool is_base64;     /* vectors are written so */
+    bool is_plain;      /* Ollama's older form: the first vector alone */
     /* Responses: ,"instructions":.. and so on, what the response says of its request; owned, NULL: nothing */
     char *fields;
     bool background;                            /* it is answered before it is done */

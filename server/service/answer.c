@@ -1,5 +1,6 @@
 #include "server/service/answer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +31,9 @@ answer *answer_create(const dialect *d, uint64_t id, uint64_t conn)
     reply_pieces_init(&a->whole);
     stop_filter_init(&a->reasoning_stream, NULL, 0);
     stop_filter_init(&a->content_stream, NULL, 0);
-    bytes *const buffers[] = {&a->vectors,     &a->logprobs,        &a->whole_logprobs, &a->sse,
-                              &a->tools.turns, &a->tools.reasoning, &a->tools.content,  &a->edits};
+    bytes *const buffers[] = {&a->vectors,       &a->logprobs,    &a->whole_logprobs,
+                              &a->sse,           &a->tools.turns, &a->tools.reasoning,
+                              &a->tools.content, &a->edits,       &a->echo};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         bytes_init(buffers[i], SIZE_MAX / 2);
     }
@@ -73,8 +75,9 @@ void answer_destroy(answer *a)
     answer_clear_runs(a);
     free(a->tools.runs);
     free(a->others);
-    bytes *const buffers[] = {&a->vectors,     &a->logprobs,        &a->whole_logprobs, &a->sse,
-                              &a->tools.turns, &a->tools.reasoning, &a->tools.content,  &a->edits};
+    bytes *const buffers[] = {&a->vectors,       &a->logprobs,    &a->whole_logprobs,
+                              &a->sse,           &a->tools.turns, &a->tools.reasoning,
+                              &a->tools.content, &a->edits,       &a->echo};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         bytes_deinit(buffers[i]);
     }
@@ -109,7 +112,7 @@ void answer_begin(answer *a, const gen_request_info *info, const tool_form *form
                                                  .one_call = opt->one_call,
                                                  .is_told = info->is_remote});
     stop_filter_init(&a->content_stream, opt->stops, a->tools.is_summary ? 0 : opt->n_stops);
-    if (opt->n_echoes > 0) {
+    if (opt->n_echoes > 0 && !opt->scores_prompt) {
         const char *echo = opt->echoes[a->index / (opt->n_choices > 1 ? opt->n_choices : 1)];
         reply_pieces_add(&a->pieces, REPLY_CONTENT, echo, strlen(echo));
     }
@@ -130,6 +133,14 @@ static void add_logprob(answer *a, const engine *e, int32_t id, const gen_logpro
     bytes *out = &a->logprobs;
     if (out->len > 0) {
         bytes_append_char(out, ',');
+    }
+    if (isnan(p->logprob)) { /* nothing stands before it */
+        size_t len = 0;
+        bool special = false;
+        const char *text = engine_token_bytes(e, id, &len, &special);
+        bytes_json(out, "{\"token\":%.*s,\"logprob\":null,\"top_logprobs\":null}", (int)len,
+                   text ? text : "");
+        return;
     }
     append_logprob(out, e, id, (double)p->logprob);
     bytes_append_str(out, ",\"top_logprobs\":[");
@@ -228,6 +239,26 @@ static void take_token(answer *a, const engine *e, int32_t id, const gen_logprob
     a->stop_found = a->content_stream.stopped || a->parser.stopped;
 }
 
+void answer_take_prompt(answer *a, const engine *e, const gen_event *event)
+{
+    const reply_options *opt = &answer_first(a)->opt;
+    const int n = opt->n_choices > 1 ? opt->n_choices : 1;
+    const char *echo = opt->echoes[a->index / n];
+    for (int32_t i = 0; i < event->n_tokens; i++) {
+        size_t len = 0;
+        bool special = false;
+        const char *text = engine_token_bytes(e, event->tokens[i], &len, &special);
+        add_logprob(a, e, event->tokens[i], &event->logprobs[i]);
+        bytes_append(&a->echo, text ? text : "", len);
+    }
+    if (event->processed == event->total) {
+        reply_pieces_add(&a->pieces, REPLY_CONTENT, echo ? echo : bytes_str(&a->echo),
+                         echo ? strlen(echo) : a->echo.len);
+        a->has_lost = a->has_lost || a->echo.failed || a->pieces.failed;
+        bytes_deinit(&a->echo);
+    }
+}
+
 static void add_logprobs(answer *a, const gen_text_piece *p)
 {
     if (a->opt.logprobs) {
@@ -322,6 +353,9 @@ bool answer_take_event(answer *a, const engine *e, const gen_event *event)
         bytes_append(&a->vectors, event->vector, (size_t)event->n_vector * sizeof *event->vector);
         a->has_lost = a->has_lost || a->vectors.failed;
         break;
+    case GEN_PROMPT:
+        answer_take_prompt(a, e, event);
+        break;
     case GEN_TEXT:
         if (a->first_token_ms <= 0.0) {
             a->first_token_ms = clock_ms();
@@ -364,7 +398,7 @@ size_t answer_bytes(const answer *a)
     const responses_reply *r = &a->reply;
     const char *const texts[] = {a->opt.echoes[0], a->opt.fields, a->opt.tools ? a->opt.fields : NULL};
     size_t n = sizeof *a + a->sse.cap + a->whole_logprobs.cap + a->logprobs.cap + a->body.cap +
-               a->vectors.cap + a->edits.cap + a->tools.turns.cap + pieces_bytes(&a->whole) +
+               a->vectors.cap + a->edits.cap + a->echo.cap + a->tools.turns.cap + pieces_bytes(&a->whole) +
                pieces_bytes(&a->pieces) + pieces_bytes(&a->parser.pieces);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         n += texts[i] ? strlen(texts[i]) : 0;

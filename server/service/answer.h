@@ -124,6 +124,7 @@ typedef struct answer {
     reply_parser parser;
     stop_filter reasoning_stream, content_stream;
     reply_pieces pieces; /* not yet taken by the reply */
+    bytes echo;          /* of the prompt, as far as its logprobs have come */
     bytes edits;         /* that context_management made, as JSON; empty: it was not asked for */
     bytes vectors;       /* floats, of embeddings and ranks ... */
     int32_t n_vectors, vector_size;
@@ -173,6 +174,9 @@ typedef struct answer {
 MUST_CHECK answer *answer_create(const dialect *d, uint64_t id, uint64_t conn);
 /* Releases everything; cancels a ticket and frees a request that was not submitted. */
 void answer_destroy(answer *a);
+
+/* Takes the logprobs of the prompt (GEN_PROMPT), also those that have come for another answer to it. */
+void answer_take_prompt(answer *a, const engine *e, const gen_event *event);
 
 /* Whether its stream begins as soon as the request is validated, before its media are read. A later
  * failure is then an event of the stream, not a status. */

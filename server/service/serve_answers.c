@@ -485,6 +485,10 @@ static void on_event(serve *s, const gen_event *event)
     double now = clock_ms();
     bool had_stop = a->stop_found;
     bool is_last = answer_take_event(a, s->engine, event);
+    if (event->type == GEN_PROMPT) {
+        serve_share_prompt(s, first, a, event);
+        return; /* goes out with what follows */
+    }
     if (event->type == GEN_PROGRESS) {
         if (!a->first) { /* of several choices, that of the first is told */
             on_progress(s, a);

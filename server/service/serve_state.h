@@ -490,6 +490,8 @@ MUST_CHECK err_code serve_submit_choices(serve *s, answer *a, err_detail *d);
 /* They run, as the first does. */
 void serve_begin_choices(serve *s, answer *a);
 /* Whoever computes the choices behind the first stops. */
+/* The prompt's logprobs have come for a: the other answers to it have them, too. */
+void serve_share_prompt(serve *s, answer *first, const answer *a, const gen_event *event);
 void serve_stop_choices(serve *s, const answer *a);
 /* Stops and forgets them. */
 void serve_drop_choices(serve *s, answer *a);

@@ -479,6 +479,10 @@ err_code upstream_request_write(bytes *out, const api_request *r, const upstream
     write_sampling(&w, is_chat);
     write_form(&w);
     write_others(&w);
+    if (r->in->params.scores_prompt || r->in->params.max_tokens == 0) {
+        refuse(&w, r->in->params.scores_prompt ? "echo" : "max_tokens",
+               "is asked for answers alone; logprobs of a prompt are for models of this server");
+    }
     if (r->asks_edits || r->compact_at) {
         refuse(&w, "context_management",
                "does not say how long a prompt is; shorten the conversation yourself");

@@ -8,6 +8,10 @@ enum { ENTRY_DEPTH = 8 };
 static void write_top(bytes *out, const json *entry)
 {
     bool is_first = true;
+    if (json_typeof(json_get(entry, "logprob")) == JSON_NULL) { /* of the prompt's first token */
+        bytes_append_str(out, "null");
+        return;
+    }
     bytes_append_char(out, '{');
     for (const json *v = json_child(json_get(entry, "top_logprobs")); v; v = json_next(v)) {
         bytes_append_str(out, is_first ? "" : ",");

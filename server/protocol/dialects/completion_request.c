@@ -74,14 +74,15 @@ static void read_echo(api_request *r, const completion_prompt *prompt, const jso
     if (!echo || r->error.code != ERR_OK) {
         return;
     }
+    r->in->params.scores_prompt = r->reply.scores_prompt = r->reply.logprobs;
     for (const completion_prompt *p = prompt; p && r->error.code == ERR_OK; p = p->next) {
-        if (!p->text) {
+        if (!p->text && !r->reply.logprobs) {
             request_fail(&r->error, ERR_UNSUPPORTED, "echo", "not_supported",
-                         "echo needs the prompt as text");
+                         "echo needs the prompt as text, or logprobs");
             return;
         }
-        char *copy = strdup(p->text);
-        if (!copy) {
+        char *copy = p->text ? strdup(p->text) : NULL;
+        if (!copy && p->text) {
             request_no_memory(&r->error);
             return;
         }
@@ -123,6 +124,7 @@ err_code completion_request_parse(api_request *r, completion_prompt *prompt, con
         return r->error.code;
     }
     other_fields_check(&r->error, root, OTHER_COMPLETION);
+    r->may_be_silent = true;
     api_request_generation(r, root, info);
     read_logprobs(r, root);
     request_read_stop(&r->error, &r->reply, root);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { chat, post, runTests, startServer, test } from '../client.mjs';
+import { chat, events, post, runTests, startServer, test } from '../client.mjs';
 
 const file = (path) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 const model = file('assets/seedling');
@@ -22,6 +22,45 @@ const prompt = async (part, more = {}) => {
     assert.equal(reply.status, 200, reply.text);
     return reply.json().usage.prompt_tokens;
 };
+
+test('completions tell the logprobs of their prompt: as the answer to each of its beginnings would, in any company', async () => {
+    const ids = (await post(server, '/tokenize', { content: 'The sun is warm, and the sea is deep; ask me about three red circles and a blue box. '.repeat(16) })).json().tokens;
+    const complete = async (body) => {
+        const reply = await post(server, '/v1/completions', { temperature: 0, ...body });
+        assert.equal(reply.status, 200, reply.text);
+        return reply.json();
+    };
+    /* keys and values of eight bits: the last one can be another, where blocks of the delta rule begin elsewhere */
+    const near = (a, b, what) => assert.ok(a === b || Math.abs(a - b) < 0.03, `${what}: ${a} ${b}`);
+    const same = (a, b) => {
+        assert.deepEqual(a.tokens, b.tokens);
+        a.token_logprobs.forEach((one, i) => near(one, b.token_logprobs[i], i));
+    };
+    const whole = (await complete({ prompt: ids, echo: true, logprobs: 5, max_tokens: 0 })), [{ text, logprobs, finish_reason }] = whole.choices;
+    assert.equal(logprobs.tokens.length, ids.length);
+    assert.equal(text, logprobs.tokens.join(''));
+    assert.deepEqual([logprobs.token_logprobs[0], logprobs.top_logprobs[0], finish_reason, whole.usage.completion_tokens], [null, null, 'length', 0]);
+    for (const k of [1, 2, 14, 15, 16, 17, 100, 255, 256, 257, ids.length - 1]) { // among them where chunks and events end
+        assert.ok(k < ids.length);
+        const [{ logprobs: next }] = (await complete({ prompt: ids.slice(0, k), logprobs: 5, max_tokens: 1, min_tokens: 1, cache_prompt: false })).choices;
+        for (const [token, value] of Object.entries(next.top_logprobs[0])) near(logprobs.top_logprobs[k][token], value, `${k} ${token}`);
+    }
+    const asked = [{ prompt: text }, { prompt: [text, text], n: 2 }, { prompt: text, max_tokens: 3 }, { prompt: ids, cache_prompt: false }].map((body) => complete({ echo: true, logprobs: 1, max_tokens: 0, ...body }));
+    for (const { choices } of await Promise.all(asked)) {
+        for (const one of choices) {
+            const { tokens, token_logprobs } = one.logprobs;
+            same({ tokens: tokens.slice(0, ids.length), token_logprobs: token_logprobs.slice(0, ids.length) }, logprobs);
+            assert.ok(one.text.startsWith(text));
+        }
+    }
+    const seen = events((await post(server, '/v1/completions', { prompt: text, echo: true, logprobs: 1, max_tokens: 2, temperature: 0, stream: true })).text).filter((one) => one !== '[DONE]').map((one) => JSON.parse(one).choices[0]).filter(Boolean);
+    assert.ok(seen.map((one) => one.text).join('').startsWith(text));
+    same({ tokens: seen.flatMap((one) => one.logprobs?.tokens ?? []).slice(0, ids.length), token_logprobs: seen.flatMap((one) => one.logprobs?.token_logprobs ?? []).slice(0, ids.length) }, logprobs);
+    const [plain] = (await complete({ prompt: text, echo: true, max_tokens: 0 })).choices;
+    assert.deepEqual([plain.text, plain.logprobs], [text, null]);
+    for (const body of [{ prompt: ids, echo: true }, { prompt: text, echo: true, logprobs: 6 }, { prompt: text, max_tokens: -1 }]) assert.equal((await post(server, '/v1/completions', body)).status, 400);
+    assert.equal((await post(server, '/v1/chat/completions', { messages: [{ role: 'user', content: 'x' }], max_tokens: 0 })).status, 400);
+});
 
 test('the size of an image is the one that is asked for, cached or not', async () => {
     const part = { type: 'image_url', image_url: { url: image } };
