@@ -1,8 +1,10 @@
-# Programs that measure: bench/ops.c knows compute/ alone, bench/text.c the engine, bench/grammar.c structured output, bench/video.c
+# Programs that measure: bench/ops.c and bench/ways.c know compute/ alone, bench/text.c the engine, bench/grammar.c structured output, bench/video.c
 # the reading of videos; bench/random_model.c makes the
 # checkpoints of real shapes that they run on.
 add_executable(bench_ops ${CMAKE_SOURCE_DIR}/bench/ops.c)
 target_link_libraries(bench_ops PRIVATE parley_compute)
+add_executable(bench_ways ${CMAKE_SOURCE_DIR}/bench/ways.c)
+target_link_libraries(bench_ways PRIVATE parley_compute)
 add_executable(random_model ${CMAKE_SOURCE_DIR}/bench/random_model.c)
 target_compile_definitions(random_model PRIVATE PARLEY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 target_link_libraries(random_model PRIVATE parley_flags)

@@ -3,7 +3,7 @@
  * final name before it is whole, and the end is what the hub has.
  *
  *     node tests/server/hub/real_resume.mjs build/parley                  a sample: 24 MB, 4 points
- *     node tests/server/hub/real_resume.mjs build/parley 2000000000 20    2 GB, 20 points: two minutes, 4 GB of memory and disk
+ *     node tests/server/hub/real_resume.mjs build/parley 2000000000 20    2 GB, 20 points, 40 kills: a minute (62 s), 4 GB of memory and disk
  *
  * At each point it is killed twice: when exactly so many bytes are there, and at any moment on the way to the next point,
  * which may be while it checks what lies there.
