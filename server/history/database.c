@@ -98,7 +98,7 @@ err_code database_open(database **out, const char *path, err_detail *d)
                              NULL);
     if (rc == SQLITE_OK) {
         sqlite3_busy_timeout(db->handle, BUSY_MS);
-        sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        database_be_careful(db, true);
         /* What was deleted is overwritten, and a commit is on the disk when it returns. */
         database_run(db,
                      "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
@@ -184,6 +184,11 @@ bool database_be_frugal(database *db, bool frugal)
 {
     const char *sql = frugal ? "PRAGMA secure_delete = FAST" : "PRAGMA secure_delete = ON";
     return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+void database_be_careful(database *db, bool careful)
+{
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, careful ? 1 : 0, NULL);
 }
 
 bool database_vacuum_piece(database *db)

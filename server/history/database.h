@@ -41,6 +41,8 @@ void database_checkpoint(database *db);
 /* True: what is deleted is not overwritten with zeros, which a write-ahead log would have to hold;
  * database_vacuum_piece then takes it out of the file. False if that cannot be set. */
 bool database_be_frugal(database *db, bool frugal);
+/* False: statements may write tables that belong to SQLite's own indexes. */
+void database_be_careful(database *db, bool careful);
 /* Gives some free pages back to the disk; false if there are none left, or no room to do it. */
 bool database_vacuum_piece(database *db);
 /* Bytes of the file that are in use. */

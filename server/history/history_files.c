@@ -173,11 +173,7 @@ void history_sweep_files(history_store *st)
             memcpy(unused[n++], hash, HASH_BYTES);
         }
     }
-    /* Words of deleted chats leave the search index when its parts are merged: some of them each
-     * time. Then the disk gets back what is free. */
-    database_run(st->db, "INSERT INTO text_search(text_search, rank) VALUES('merge', -500);"
-                         "INSERT INTO title_search(title_search, rank) VALUES('merge', -50);"
-                         "PRAGMA incremental_vacuum;");
+    database_run(st->db, "PRAGMA incremental_vacuum;"); /* the disk gets back what is free */
     const bool gone = database_end(st->db, ERR_OK, NULL) == ERR_OK;
     database_begin(st->db);
     for (size_t i = 0; gone && i < n; i++) {

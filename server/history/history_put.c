@@ -459,6 +459,7 @@ err_code history_store_delete(history_store *st, uint64_t scope, const char *id,
         err = delete_chat(st, scope, id, revision, change, d);
     }
     if (err == ERR_OK) {
+        history_tidy_search(st);
         history_sweep_files(st);
     }
     if (has_no_room) {

@@ -223,6 +223,7 @@ err_code history_store_open(history_store **out, const history_options *opt, err
         fsync(dir_fd); /* the names of what was made just now */
         close(dir_fd);
     }
+    history_tidy_search(st);
     history_sweep_files(st);
     history_sweep_folder(st);
     history_reserve_fill(st);

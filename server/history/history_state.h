@@ -4,6 +4,7 @@
  * history_store.c     reading: lists, search, one chat
  * history_put.c       writing and deleting chats
  * history_files.c     attached files
+ * history_search.c    upkeep of the search index
  * history_reserve.c   room for deleting on a full disk
  * history_transfer.c  export and import
  * history_share.c     links that show a chat to who has no key
@@ -61,6 +62,10 @@ MUST_CHECK err_code history_write_chat(history_store *st, uint64_t scope, const 
 
 /* Begins a member of an object that is being written: its name and the colon. */
 void history_begin_member(bytes *out, const char *key, bool is_first);
+
+/* history_search.c */
+/* Words of deleted chats leave the search index when its parts are merged: some of them each time. */
+void history_tidy_search(history_store *st);
 
 /* history_files.c */
 /* Puts bytes that lie in memory, or (data NULL) in a file, into the folder and into the table; in a

@@ -298,6 +298,73 @@ static void test_search(void)
     history_store_close(st);
 }
 
+/* SQLite adds levels to an index with each merge that has something to do, and opens none of more
+ * than 2,000. n merges of the index of a history with a chat that is still being answered. */
+static void check_merged(int n)
+{
+    enum { KEPT = 200 };
+    char path[3 * PATH_BYTES], name[32];
+    err_detail d = {0};
+    chat_change change;
+    snprintf(name, sizeof name, "merged-%d", n);
+    history_store *st = open_store(name, QUOTA);
+    CHECK_OK(put(st, SCOPE, "a",
+                 "{\"revision\":0,\"title\":\"kept\",\"messages\":[{\"id\":\"a\",\"role\":\"user\",\"text\":"
+                 "\"old words\"},"
+                 "{\"id\":\"b\",\"parent\":\"a\",\"role\":\"assistant\",\"status\":\"streaming\",\"text\":"
+                 "\"half\"}]}",
+                 &change, &d),
+             d);
+    const int64_t revision = change.revision;
+    history_store_close(st);
+    database *db = NULL;
+    snprintf(path, sizeof path, "%s/history.db", folder(name));
+    CHECK_OK(database_open(&db, path, &d), d);
+    database_run(db, "PRAGMA synchronous = OFF");
+    for (int64_t i = 1; i <= n + KEPT; i++) { /* each statement is a commit, and so a part of the index */
+        query_step(database_query(
+            db, "INSERT INTO text_search(rowid, text) VALUES(1000 + ?1, 'words of the text ' || ?1)", "i",
+            i));
+        if (i > KEPT) {
+            query_step(database_query(db,
+                                      "INSERT INTO text_search(text_search, rowid, text)"
+                                      " VALUES('delete', 1000 + ?1, 'words of the text ' || ?1)",
+                                      "i", i - KEPT));
+        }
+        query_step(
+            database_query(db, "INSERT INTO text_search(text_search, rank) VALUES('merge', -500)", ""));
+    }
+    database_begin(db);
+    /* the record of its levels, two bytes each */
+    query *q = database_query(db, "SELECT length(block) FROM text_search_data WHERE id = 10", "");
+    CHECK(query_returned(q) > (int64_t)2 * n);
+    CHECK_OK(database_end(db, ERR_OK, &d), d);
+    database_close(db);
+    st = open_store(name, QUOTA);
+    check_search(st, "old words", "a,");
+    check_search(st, "half", "");
+    char text[256];
+    snprintf(
+        text, sizeof text,
+        "{\"revision\":%lld,\"messages\":[{\"id\":\"b\",\"parent\":\"a\",\"role\":\"assistant\",\"status\":"
+        "\"done\",\"text\":\"whole\"}]}",
+        (long long)revision);
+    CHECK_OK(put(st, SCOPE, "a", text, &change, &d), d);
+    check_search(st, "whole", "a,");
+    CHECK_OK(check_store(st, &d), d);
+    CHECK_OK(history_store_delete(st, SCOPE, "a", ANY_REVISION, &change, &d), d);
+    CHECK_OK(put(st, SCOPE, "new", "{\"revision\":0,\"title\":\"new\"}", &change, &d), d);
+    check_search(st, "words", "");
+    CHECK_OK(check_store(st, &d), d);
+    history_store_close(st);
+}
+
+static void test_many_merges(void)
+{
+    check_merged(700);
+    check_merged(1200); /* too late for SQLite */
+}
+
 static void test_pages(void)
 {
     history_store *st = open_store("pages", QUOTA);
@@ -691,6 +758,7 @@ int main(void)
     test_refused();
     test_too_many_messages();
     test_search();
+    test_many_merges();
     test_pages();
     test_files();
     test_transfer();
