@@ -17,7 +17,7 @@ import struct
 import sys
 
 VOCABULARY, WIDTH, INTER, LAYERS, HEADS, SECTIONS, THETA, EPS = 264, 32, 48, 2, 2, [2, 3, 3], 10000.0, 1e-6
-VH, VI, VHEADS, DEPTH, PATCH, MERGE, TEMPORAL = 16, 20, 2, 3, 4, 2, 2
+VH, VI, VHEADS, DEPTH, PATCH, MERGE, TEMPORAL = 16, 32, 2, 3, 4, 2, 2
 STOP, VISION, VISION_END, IMAGE, VIDEO = 258, 259, 260, 261, 262
 WINDOW, FULL, PER_SECOND, SECONDS = 16, [1], 2, 1.0
 GREEDY, LAST = 8, 16
@@ -240,7 +240,7 @@ def write_model(folder, m):
         vision.update(model_type="qwen2_5_vl", hidden_act="silu", hidden_size=VH, out_hidden_size=WIDTH, intermediate_size=VI,
                       window_size=WINDOW, fullatt_block_indexes=FULL, tokens_per_second=PER_SECOND)
     else:
-        vision.update(embed_dim=VH, hidden_size=WIDTH, mlp_ratio=VI / VH)
+        vision.update(embed_dim=VH, hidden_size=WIDTH, mlp_ratio=VI // VH)
     write_json(f"{folder}/config.json", {
         "model_type": "qwen2_5_vl" if m.windowed else "qwen2_vl", "torch_dtype": "float32", "vocab_size": VOCABULARY,
         "hidden_size": WIDTH, "intermediate_size": INTER, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
