@@ -284,6 +284,21 @@ test('new chat, history, search, rename, delete and undo', async () => {
     await done();
 });
 
+test('a deleted answer comes back, here and for good', async () => {
+    const { page, done } = await openChat(browser, server.url);
+    await send(page, 'say pear');
+    await lastAnswer(page);
+    await page.getByRole('button', { name: 'More about this answer' }).click();
+    await page.getByRole('button', { name: 'Delete this answer' }).click();
+    await becomes(() => page.locator('.answer').getByText('pear').count(), 0);
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.locator('.answer').getByText('pear').waitFor();
+    await written(page);
+    await page.reload();
+    await page.locator('.answer').getByText('pear').waitFor();
+    await done();
+});
+
 test('a chat with its image survives a reload', async () => {
     const { page, done } = await openChat(browser, server.url);
     await page.getByLabel('Add images').setInputFiles(join(SAMPLES, 'outlines.png'));
