@@ -29,6 +29,7 @@ mkdirSync(join(dir, 'files'));
 process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
 const own = isDouble ? [] : ['serve', '-m', join(root, 'assets/seedling'), '--port', '0', '-c', '2048', '--cache-ram', '64', '--mem-limit', '1500'];
 const server = await startServer([...own, '--history', join(dir, 'history'), '--upload-dir', join(dir, 'files'), '--queue', '64'], { PARLEY_CONFIG: 'none' });
+process.on('exit', () => server.child.kill('SIGKILL'));
 await server.ready();
 console.log(`seed ${SEED}`);
 
