@@ -293,7 +293,7 @@ err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, s
     (void)e, (void)parse_special, (void)scope, (void)d;
     gen_request *r = take(1, sizeof *r);
     r->text = strdup(prompt);
-    r->len = params->max_tokens > 0 && (size_t)params->max_tokens < len ? (size_t)params->max_tokens : len;
+    r->len = params->max_tokens >= 0 && (size_t)params->max_tokens < len ? (size_t)params->max_tokens : len;
     r->info = (gen_request_info){.n_prompt_tokens = (int32_t)len, .max_tokens = (int32_t)r->len};
     r->n_top = params->n_top_logprobs;
     add_choices(r, prompt, params->n_choices);

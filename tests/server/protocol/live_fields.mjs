@@ -30,7 +30,7 @@ const VIDEOS = [
 const ROUTES = [
     { path: '/v1/chat/completions', start: '"logprobs":true,"messages":[{"role":"user","content":"hello"}]',
         fields: [...SAMPLING, ...LENGTH, ...THINKING, ...VIDEOS, whole('top_logprobs', 0, 20)] },
-    { path: '/v1/completions', start: '"prompt":"hello"', fields: [...SAMPLING, ...LENGTH, whole('logprobs', 0, 5), whole('best_of', 1, 1)] },
+    { path: '/v1/completions', start: '"prompt":"hello"', fields: [...SAMPLING, ...LENGTH.slice(1), whole('max_tokens', 0, INT32_MAX), whole('logprobs', 0, 5), whole('best_of', 1, 1)] },
     { path: '/v1/responses', start: '"input":"hello"', fields: [...SAMPLING, ...THINKING, ...VIDEOS, whole('max_output_tokens', 1, INT32_MAX)] },
 ];
 
