@@ -164,5 +164,6 @@ test(`what was acknowledged survives ${KILLS} kills`, async () => {
     console.log(`${said.map((all) => all.length)} acknowledged`);
 });
 
+test('the server ends', async () => assert.equal(await server.stop(), 0));
+
 await runTests();
-assert.equal(await server.stop(), 0);
