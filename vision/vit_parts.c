@@ -93,6 +93,15 @@ void vit_load_linear(vit_loader *l, vit_linear *out, size_t n_out, size_t n_in, 
     out->b = vit_load_f32(l, n_out, 1, layer, "bias");
 }
 
+void vit_load_block_linears(vit_loader *l, int32_t block, const vit_block_linear *list, size_t n)
+{
+    char layer[VIT_LAYER_CHARS];
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(layer, sizeof layer, "blocks.%d.%s", block, list[i].part);
+        vit_load_linear(l, list[i].out, list[i].n_out, list[i].n_in, layer);
+    }
+}
+
 void vit_load_layernorm(vit_loader *l, vit_norm *out, size_t width, const char *layer)
 {
     out->w = vit_load_f32(l, width, 1, layer, "weight");

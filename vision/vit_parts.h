@@ -81,6 +81,14 @@ float *vit_load_f32(vit_loader *l, size_t n_rows, size_t n_cols, const char *lay
 const float *vit_load_ones(vit_loader *l, size_t n);
 /* LAYER.weight [n_out, n_in], and LAYER.bias. */
 void vit_load_linear(vit_loader *l, vit_linear *out, size_t n_out, size_t n_in, const char *layer);
+/* The linears of a block [n_out, n_in], called blocks.BLOCK.PART in the file. */
+typedef struct vit_block_linear {
+    const char *part;
+    vit_linear *out;
+    size_t n_out, n_in;
+} vit_block_linear;
+
+void vit_load_block_linears(vit_loader *l, int32_t block, const vit_block_linear *list, size_t n);
 void vit_load_layernorm(vit_loader *l, vit_norm *out, size_t width, const char *layer);
 
 /* A field of vision_config that must be an integer in [1, max]; absent: the fallback, and where that

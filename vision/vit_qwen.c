@@ -91,11 +91,7 @@ static void load_block(vit_loader *l, vit_block *b, const vit_config *vc, int32_
         const char *part;
         vit_norm *out;
     } norms[] = {{"norm1", &b->norm1}, {"norm2", &b->norm2}};
-    const struct {
-        const char *part;
-        vit_linear *out;
-        size_t n_out, n_in;
-    } linears[] = {
+    const vit_block_linear linears[] = {
         {"attn.qkv", &b->qkv[0], 3 * vh, vh},
         {"attn.proj", &b->proj, vh, vh},
         {"mlp.linear_fc1", &b->up, vi, vh},
@@ -105,10 +101,7 @@ static void load_block(vit_loader *l, vit_block *b, const vit_config *vc, int32_
         (void)snprintf(layer, sizeof layer, "blocks.%d.%s", i, norms[n].part);
         vit_load_layernorm(l, norms[n].out, vh, layer);
     }
-    for (size_t n = 0; n < ARRAY_LEN(linears); n++) {
-        (void)snprintf(layer, sizeof layer, "blocks.%d.%s", i, linears[n].part);
-        vit_load_linear(l, linears[n].out, linears[n].n_out, linears[n].n_in, layer);
-    }
+    vit_load_block_linears(l, i, linears, ARRAY_LEN(linears));
 }
 
 static void load_merger(vit_loader *l, vit_merger *m, const vit_config *vc, const char *name,

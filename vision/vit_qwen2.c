@@ -127,25 +127,18 @@ static void load_block(vit_loader *l, vit_block *b, const vit_config *vc, int32_
     const size_t vh = (size_t)vc->hidden_size, vi = (size_t)vc->intermediate_size;
     const bool gated = vc->is_gated;
     char layer[VIT_LAYER_CHARS];
-    const struct {
-        const char *part;
-        vit_linear *out;
-        size_t n_out, n_in;
-    } linears[] = {
+    const vit_block_linear linears[] = {
         {"attn.qkv", &b->qkv[0], 3 * vh, vh},
         {"attn.proj", &b->proj, vh, vh},
         {gated ? "mlp.up_proj" : "mlp.fc1", &b->up, vi, vh},
         {gated ? "mlp.down_proj" : "mlp.fc2", &b->down, vh, vi},
-        {gated ? "mlp.gate_proj" : NULL, &b->gate, vi, vh},
+        {"mlp.gate_proj", &b->gate, vi, vh}, /* the last: others have none */
     };
     (void)snprintf(layer, sizeof layer, "blocks.%d.norm1", i);
     load_norm(l, &b->norm1, vc, layer);
     (void)snprintf(layer, sizeof layer, "blocks.%d.norm2", i);
     load_norm(l, &b->norm2, vc, layer);
-    for (size_t n = 0; n < ARRAY_LEN(linears) && linears[n].part; n++) {
-        (void)snprintf(layer, sizeof layer, "blocks.%d.%s", i, linears[n].part);
-        vit_load_linear(l, linears[n].out, linears[n].n_out, linears[n].n_in, layer);
-    }
+    vit_load_block_linears(l, i, linears, ARRAY_LEN(linears) - !gated);
 }
 
 static void load(vit_parts *p, vit_loader *l)

@@ -48,6 +48,17 @@ export async function startServer(args = [], env = {}, wrapper = []) {
     return server;
 }
 
+/** Numbers from 0 up to 1, the same ones for a seed (mulberry32). */
+export function makeRandom(seed) {
+    let state = seed;
+    return () => {
+        state = (state + 0x6d2b79f5) | 0;
+        let t = Math.imul(state ^ (state >>> 15), 1 | state);
+        t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+        return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+    };
+}
+
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** A plain socket that gathers what it receives. */

@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { JSON_TYPE, PROGRAM, request, runTests, startServer, test } from '../client.mjs';
+import { JSON_TYPE, PROGRAM, makeRandom, request, runTests, startServer, test } from '../client.mjs';
 
 const POINTS = Number(process.env.PARLEY_POINTS ?? 12);
 const SEED = Number(process.env.PARLEY_SEED ?? Date.now() % 1e6);
@@ -28,14 +28,7 @@ const dir = join(top, 'written');
 const logFile = join(top, 'log');
 mkdirSync(dir);
 
-/** mulberry32 */
-let state = SEED;
-function random() {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-}
+const random = makeRandom(SEED);
 
 /* ---- what is written ---- */
 

@@ -15,7 +15,7 @@ import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PROGRAM, Socket, eventually, joinChat, runTests, startServer, test } from '../client.mjs';
+import { PROGRAM, Socket, eventually, joinChat, makeRandom, runTests, startServer, test } from '../client.mjs';
 
 const REQUESTS = Number(process.env.PARLEY_REQUESTS ?? 4000);
 const SEED = Number(process.env.PARLEY_SEED ?? Date.now() % 1e6);
@@ -33,14 +33,7 @@ process.on('exit', () => server.child.kill('SIGKILL'));
 await server.ready();
 console.log(`seed ${SEED}`);
 
-/** mulberry32 */
-let state = SEED;
-function random() {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-}
+const random = makeRandom(SEED);
 const pick = (list) => list[Math.floor(random() * list.length)];
 const sha256 = (data) => createHash('sha256').update(data).digest('hex');
 
@@ -103,7 +96,6 @@ function checkAnswer(text, asks) {
 const most = isDouble ? 1000 : 100; // tokens of an answer
 const common = { temperature: 0, max_tokens: most, ...(isDouble ? {} : { enable_thinking: false }) };
 const chatOf = (content, more = {}) => ({ messages: [{ role: 'user', content }], ...common, ...more });
-
 
 const samples = JSON.parse(readFileSync(join(root, 'assets/samples/samples.json'), 'utf8'));
 const media = [...new Set(JSON.stringify(samples).match(/[\w-]+\.(png|jpg|mp4|webm|avi)/g))]
