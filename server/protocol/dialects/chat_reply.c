@@ -198,6 +198,7 @@ static void write_piece(bytes *delta, const chat_reply_meta *m, chat_reply_state
         bytes_init(&text, SIZE_MAX / 2);
         add_content(&text, state, &p->text);
         bytes_json(delta, "\"content\":%.*s", BYTES_ARG(&text));
+        delta->failed = delta->failed || text.failed; /* else a delta without its text */
         bytes_deinit(&text);
         break;
     case REPLY_CALL:

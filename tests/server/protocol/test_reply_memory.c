@@ -1,6 +1,7 @@
 /* The events of a response when allocations fail, one after the other and all from one on: whoever
  * reads comes to a last event, numbers have no gaps that are not said, and what misses text does
- * not end as if it were whole. */
+ * not end as if it were whole. A chunk of a chat has its text or says that it failed. */
+#include "server/protocol/dialects/chat_reply.h"
 #include "server/protocol/dialects/responses_reply.h"
 
 #include "tests/alloc_fail.h"
@@ -69,11 +70,32 @@ static err_code answer(void *context)
     return has_lost || is_lost_late ? ERR_NOMEM : ERR_OK;
 }
 
+static err_code chunk(void *context)
+{
+    static const char *const TEXTS[] = {"thoughts", "some words"};
+    static const chat_reply_meta META = {.id = "c", .model = "m"};
+    (void)context;
+    bytes out = {.data = room, .cap = sizeof room - 1, .max = sizeof room - 1};
+    chat_reply_state state = {0};
+    reply_pieces pieces;
+    reply_pieces_init(&pieces);
+    reply_pieces_add(&pieces, REPLY_REASONING, TEXTS[0], strlen(TEXTS[0]));
+    reply_pieces_add(&pieces, REPLY_CONTENT, TEXTS[1], strlen(TEXTS[1]));
+    bool has_failed = pieces.failed;
+    room[0] = '\0';
+    (void)chat_reply_delta(&out, &META, &state, &pieces, NULL, NULL);
+    has_failed = has_failed || out.failed;
+    const bool is_whole = strstr(room, TEXTS[0]) && strstr(room, TEXTS[1]);
+    reply_pieces_deinit(&pieces);
+    return has_failed ? ERR_NOMEM : is_whole ? ERR_OK : ERR_INTERNAL;
+}
+
 int main(void)
 {
     reply_options opt;
     reply_options_init(&opt);
     CHECK(alloc_fail_each(answer, &opt, 1000) > 10);
+    CHECK(alloc_fail_each(chunk, NULL, 1000) > 4);
     reply_options_deinit(&opt);
     CHECK_DONE();
 }
