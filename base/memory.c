@@ -1,5 +1,6 @@
 #include "base/memory.h"
 
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,11 @@ bool memory_grow(void *items, size_t *cap, size_t n, size_t first, size_t item_b
         *cap = more;
     }
     return array != NULL;
+}
+
+void memory_share_heaps(void)
+{
+    (void)mallopt(M_ARENA_MAX, 2);
 }
 
 /* ---- what the system has left ---- */

@@ -16,6 +16,11 @@
  * memory: then nothing has changed. */
 MUST_CHECK bool memory_grow(void *items, size_t *cap, size_t n, size_t first, size_t item_bytes);
 
+/* The threads share two of the C library's heaps. A heap keeps room for the most that was ever taken
+ * from it at once; with one for nearly each thread, as the C library has it, the process grows for
+ * hours. Before threads begin. */
+void memory_share_heaps(void);
+
 /* What the system says, of the machine and of each control group (cgroup, versions 1 and 2) that the
  * process is in, whichever has least. Pages of files count as available, those of mapped weights
  * too: how much is waited for them says `stalled`. */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "server/service/serve_state.h"
 
 enum {
@@ -324,6 +325,7 @@ static int exit_code_of(err_code err)
 static int run(serve *s, void (*started)(void *ctx, serve *s, int port), void *ctx)
 {
     err_detail d = {0};
+    memory_share_heaps();
     id_table_init(&s->conns);
     id_table_init(&s->answers);
     snprintf(s->load_stage, sizeof s->load_stage, "starting");
