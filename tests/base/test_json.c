@@ -585,8 +585,36 @@ static void test_build(void)
     CHECK(!json_finish(NULL));
 }
 
+/* What a document may take is known before it is read: enough, and not many times of it. */
+static void test_memory(void)
+{
+    char text[2 * 1000 + 2];
+    for (size_t n = 1; n <= 1000; n *= 10) {
+        for (size_t i = 0; i < n; i++) {
+            memcpy(text + 2 * i, i ? ",1" : "[1", 2);
+        }
+        text[2 * n] = ']';
+        const size_t len = 2 * n + 1, took = json_memory(text, len);
+        CHECK(took >= (n + 1) * 64 + len && took <= (n + 1) * 160 + len);
+    }
+    CHECK_INT(json_memory("", 0), json_memory("\n", 1) - 1); /* one value, and the text */
+    CHECK_INT(json_memory("{", 1), json_memory("[", 1));
+    CHECK_INT(json_memory("{{", 2), 2 * json_memory("[[", 2) - json_memory("{[", 2));
+    /* More values than are read take no more. */
+    const size_t most = LIMIT_JSON_VALUES + 10;
+    char *commas = malloc(most);
+    CHECK(commas != NULL);
+    if (commas) {
+        memset(commas, ',', most);
+        CHECK_INT(json_memory(commas, most) - most, json_memory(commas, most - 10) - (most - 10));
+        CHECK(json_memory(commas, most - 12) - (most - 12) < json_memory(commas, most) - most);
+    }
+    free(commas);
+}
+
 int main(void)
 {
+    test_memory();
     test_infinity();
     test_build();
     test_accepts();

@@ -156,6 +156,28 @@ static void test_refresh(catalog *c, const char *root)
     CHECK(m && !m->error && !m->has_mtp);
 }
 
+/* A folder whose weights lie elsewhere: they become whole, and nothing of the folder itself changes. */
+static void test_whole_later(const char *root)
+{
+    catalog *c = NULL;
+    err_detail d = {0};
+    const char *weights = in(check_data("tiny"), "model.safetensors");
+    CHECK_INT(mkdir(in(root, ".store"), 0700), 0);
+    CHECK_INT(mkdir(in(root, "later"), 0700), 0);
+    CHECK_INT(symlink(in(check_data("tiny"), "config.json"), in(root, "later/config.json")), 0);
+    CHECK_INT(symlink(in(check_data("tiny"), "tokenizer.json"), in(root, "later/tokenizer.json")), 0);
+    copy(weights, in(root, ".store/weights"), 1000);
+    CHECK_INT(symlink(in(root, ".store/weights"), in(root, "later/model.safetensors")), 0);
+    CHECK_OK(catalog_open(&c, root, &d), d);
+    if (c) {
+        check_names(c, "later!");
+        copy(in(check_data("tiny"), "model.safetensors"), in(root, ".store/weights"), 1 << 24);
+        catalog_refresh(c);
+        check_names(c, "later");
+    }
+    catalog_close(c);
+}
+
 /* More than there may be: the rest is left out. */
 static void test_many(void)
 {
@@ -227,6 +249,10 @@ int main(void)
         test_offers(root);
         test_inspect(root);
     }
+    char other[] = "/tmp/parley_catalog_XXXXXX";
+    CHECK(mkdtemp(other) != NULL);
+    test_whole_later(other);
+    remove_all(other);
     test_many();
     remove_all(root);
     const size_t n = c ? catalog_count(c) : 0;

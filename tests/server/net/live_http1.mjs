@@ -135,6 +135,42 @@ test('more heads that are malformed', async () => {
     }
 });
 
+test('what follows a refused head is no request', async () => {
+    const inner = `${HEAD}\r\n`;
+    const length = `Content-Length: ${inner.length}\r\n`;
+    const heads = [
+        [`${TOKENIZE}Host: other.example\r\n${length}`, 400],
+        [`POST /tokenize HTTP/1.1\r\n${length}`, 400],
+        [`${TOKENIZE.replace('/tokenize', '/tokenize?a=%zz')}${length}`, 400],
+        [`${TOKENIZE.replace('/tokenize', `/tokenize?${'x'.repeat(600)}`)}${length}`, 414],
+        [`${TOKENIZE.replace('POST', 'BREW')}${length}`, 501],
+        [`${TOKENIZE}Content-Length: 99999999999\r\n`, 413],
+    ];
+    for (const [head, expected] of heads) {
+        const raw = rawSocket(server);
+        raw.send(`${head}\r\n${inner}${inner}`);
+        assert.ok(await raw.until(() => raw.closed, PATIENCE) || raw.closed, head);
+        const reply = parseReply(raw.data);
+        assert.equal(reply.status, expected, head);
+        assert.equal(raw.data.length, reply.used, `one reply to ${head}`);
+    }
+});
+
+test('a head that fills what a head may have without an end', async () => {
+    const most = 8192;
+    const start = `${HEAD}Cookie: `;
+    const full = `${start}${'x'.repeat(most - start.length)}`;
+    const raw = rawSocket(server);
+    raw.send(full.slice(0, -1));
+    await raw.until((d) => d.length > 0, 300);
+    assert.equal(raw.data.length, 0, 'one byte less may still end');
+    raw.send('x');
+    await raw.until((d) => parseReply(d) !== null, PATIENCE);
+    assert.equal(parseReply(raw.data)?.status, 431);
+    raw.socket.destroy();
+    assert.equal((await status([`${full.slice(0, -4)}\r\n\r\n`])).status, 200, 'one that ends with its last byte');
+});
+
 /** Sends the text on one connection, in one piece or cut in two; every reply that comes until there
  * are n. */
 async function replies(text, n, cut = 0) {

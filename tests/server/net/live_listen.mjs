@@ -53,6 +53,7 @@ test('a socket file: HTTP, streams, WebSockets; gone at the end; a stale one is 
     const args = ['--host', `unix:${socketPath}`];
     const server = await startServer(args);
     await eventually(() => get({ socketPath }), 200);
+    await eventually(() => /^Parley is ready: unix:\S*parley\.sock  model /m.test(server.out), true);
     const body = JSON.stringify({ stream: true, messages: [{ role: 'user', content: 'hello' }] });
     const text = await new Promise((resolve, reject) => {
         const call = http.request({ socketPath, method: 'POST', path: '/v1/chat/completions', agent: false, headers: { 'Content-Type': 'application/json' } }, (reply) => {

@@ -1,0 +1,53 @@
+/* clock: dates, deadlines. */
+#include "base/clock.h"
+
+#include "base/compiler.h"
+#include "tests/check.h"
+
+static void test_date(void)
+{
+    static const struct {
+        int64_t seconds;
+        const char *date;
+    } CASES[] = {
+        {0, "1970-01-01T00:00:00Z"},
+        {951826153, "2000-02-29T12:09:13Z"},
+        {-1, "1969-12-31T23:59:59Z"},
+        {253402300799, "9999-12-31T23:59:59Z"},
+        {INT64_MAX, ""}, /* of no year that a calendar here has */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        char out[CLOCK_DATE_MAX] = "before";
+        clock_date(out, CASES[i].seconds);
+        CHECK_STR(out, CASES[i].date);
+    }
+}
+
+static int64_t nanoseconds(struct timespec t)
+{
+    CHECK(t.tv_nsec >= 0 && t.tv_nsec < 1000000000);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* A deadline lies between what the clock says before and after it was made, and the wait. */
+static void test_deadline(void)
+{
+    static const int64_t waits[] = {-5, 0, 1, 999, 1000, 1999, 3600000};
+    for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
+        const int64_t wait = waits[i] > 0 ? waits[i] * 1000000 : 0, before = clock_ns();
+        const int64_t at = nanoseconds(clock_deadline(waits[i]));
+        CHECK(at >= before + wait && at <= clock_ns() + wait);
+    }
+}
+
+int main(void)
+{
+    test_date();
+    test_deadline();
+    const int64_t s = clock_unix_s();
+    CHECK(s > 1700000000); /* 2023 */
+    const double before = clock_ms();
+    const double ns = (double)clock_ns() / 1e6;
+    CHECK(before <= ns && ns <= clock_ms());
+    CHECK_DONE();
+}
