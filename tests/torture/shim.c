@@ -117,8 +117,12 @@ static bool fails(kind k, const void *from)
         atomic_fetch_add(&n_calls, 1) + 1 != fail_at) {
         return false;
     }
-    char line[128];
-    snprintf(line, sizeof line, "%s %#lx\n", NAMES[k], (unsigned long)((uintptr_t)from - text_begin));
+    char line[256];
+    Dl_info info = {.dli_fname = "", .dli_fbase = NULL};
+    (void)dladdr(from, &info); /* libraries lie elsewhere in each run */
+    const char *slash = strrchr(info.dli_fname, '/');
+    snprintf(line, sizeof line, "%s %s+%#lx\n", NAMES[k], slash ? slash + 1 : info.dli_fname,
+             (unsigned long)((uintptr_t)from - (uintptr_t)info.dli_fbase));
     write_line(log_path, line);
     return true;
 }

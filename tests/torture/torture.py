@@ -12,7 +12,9 @@ number of calls that failed, the distinct sites, and each fault with the command
 import argparse
 import base64
 import datetime
+import hashlib
 import http.client
+import http.server
 import json
 import os
 import random
@@ -24,6 +26,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -32,6 +35,7 @@ PATIENCE = 30  # of a machine that is busy with other things, too
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TINY = os.path.join(ROOT, "tests/data/tiny")
+TEMPLATE = ["--chat-template-file", os.path.join(ROOT, "assets/seedling/chat_template.jinja")]
 PNG = bytes([0x89, 0x50, 0x4E, 0x47, *[0] * 8]) + b"IEND" + bytes(4)
 
 
@@ -136,6 +140,90 @@ class Socket:
         if first & 15 == 8:
             raise Cut(f"WebSocket: close {data[:60]!r}")
         return json.loads(data) if first & 15 == 1 else {"type": "-"}
+
+
+# ---- strangers: another server with a model, one with tools, a hub; each always right ----
+
+REPO = {"config.json": open(os.path.join(TINY, "config.json"), "rb").read(),
+        "tokenizer.json": bytes(i * i % 251 for i in range(3000)), "model.safetensors": bytes(i * i % 241 for i in range(20000))}
+COMMIT = "c" * 40
+
+
+class Stranger(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def reply(self, data, kind="application/json", status=200):
+        data = json.dumps(data).encode() if isinstance(data, dict) else data
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+        except OSError:
+            self.close_connection = True
+
+    def do_GET(self):
+        path = self.path.split("?")[0]
+        name = path.rsplit("/", 1)[-1]
+        if path == "/v1/models":
+            self.reply({"object": "list", "data": [{"id": "m", "object": "model"}]})
+        elif path.startswith("/api/models/"):
+            blob = lambda data: hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+            self.reply({"id": "a/b", "sha": COMMIT, "siblings": [
+                {"rfilename": n, "size": len(data), "blobId": blob(data)} for n, data in REPO.items()]})
+        elif name in REPO:
+            start = re.match(r"bytes=(\d+)-", self.headers.get("Range", ""))
+            self.reply(REPO[name] if not start else b"", "application/octet-stream", 200 if not start else 416)
+        else:
+            self.reply({}, status=404)
+
+    def do_POST(self):
+        try:
+            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+        except (OSError, ValueError):
+            self.close_connection = True
+            return
+        self.reply(*(self.tool(body) if self.path == "/mcp" else self.answer(body)))
+
+    def tool(self, body):
+        results = {"server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}},
+                   "tools/list": {"tools": [{"name": "go", "description": "Goes", "inputSchema": {"type": "object", "properties": {}}}]},
+                   "tools/call": {"content": [{"type": "text", "text": "gone"}]}}
+        return ({"jsonrpc": "2.0", "id": body.get("id"), "result": {"resultType": "complete", **results.get(body.get("method"), {})}},)
+
+    def answer(self, body):
+        last = body["messages"][-1]
+        text = last["content"] if isinstance(last["content"], str) else "".join(part.get("text", "") for part in last["content"])
+        if "call" in text and last["role"] == "user":
+            name = body["tools"][0]["function"]["name"]
+            deltas = [{"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {"name": name, "arguments": "{}"}}]}]
+            reason = "tool_calls"
+        else:
+            deltas, reason = [{"content": "You "}, {"content": "said: "}, {"content": text}], "stop"
+        head = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+        lines = [{**head, "choices": [{"index": 0, "delta": d, "finish_reason": None}]} for d in deltas]
+        lines.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+        lines.append({**head, "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 3, "total_tokens": 6}})
+        return "".join(f"data: {line}\n\n" for line in [*map(json.dumps, lines), "[DONE]"]).encode(), "text/event-stream"
+
+
+class Strangers(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, *_):
+        pass
+
+
+def strangers_begin():
+    """The port of a server that is all of them, for as long as this program runs."""
+    server = Strangers(("127.0.0.1", 0), Stranger)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server.server_address[1]
 
 
 # ---- scenarios: each leaves nothing behind, and raises Fault or Cut ----
@@ -260,6 +348,43 @@ def switch(c, state):
     check(wanted in said["choices"][0]["message"]["content"], said)
 
 
+def later(ask):
+    """What another server has is learnt a moment after the start, or with the next try."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return ask()
+        except Cut:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
+def upstream(c, _):
+    def ask():
+        said = c.json("POST", "/v1/chat/completions", {"model": "up/m", "messages": [{"role": "user", "content": "hello"}]})
+        check(said["choices"][0]["message"]["content"] == "You said: hello", said)
+        return c.ask("POST", "/v1/chat/completions", {"model": "up/m", "stream": True, "messages": [{"role": "user", "content": "hello"}]})
+    lines = events(later(ask))
+    check(lines and (lines[-1] == "[DONE]" or "error" in json.loads(lines[-1])), f"a stream without an end: {lines}")
+    if lines[-1] == "[DONE]":
+        text = "".join(choice["delta"].get("content") or "" for line in lines[:-1] for choice in json.loads(line).get("choices", []))
+        check(text == "You said: hello", f"lost text: {lines}")
+
+
+def mcp(c, _):
+    def ask():
+        tools = [{"type": "mcp", "server_label": "strange", "require_approval": "never"}]
+        said = c.json("POST", "/v1/responses", {"model": "up/m", "input": "call it", "tools": tools})
+        calls = [item for item in said["output"] if item["type"] == "mcp_call"]
+        if said["status"] != "completed" or not calls or calls[0].get("error"):
+            raise Cut(f"response {said['status']}: {calls}")
+        return said["output"][-1]["content"][0]["text"], calls[0]["output"]
+    text, output = later(ask)
+    check((text, output) == ("You said: gone", "gone"), f"{text} {output}")
+    c.json("GET", "/v1/mcp")
+
+
 def engine(c, _):
     """A real model: prompts, an image through the confined process, and what is kept between requests."""
     ask = {"messages": [{"role": "user", "content": "one two three four five six seven eight"}], "max_tokens": 4, "temperature": 0}
@@ -275,7 +400,7 @@ def engine(c, _):
         {"type": "video_url", "video_url": {"url": url}, "max_frames": 2}, {"type": "text", "text": "what?"}]}]})
 
 
-# name: (program, arguments, session); {dir} is a folder of the run
+# name: (program, arguments, session); {dir} is a folder of the run. In the sandbox the layer could not write what it saw.
 SERVERS = {
     "http": ("parley_fake", [], http_),
     "sse": ("parley_fake", [], sse),
@@ -284,22 +409,38 @@ SERVERS = {
     "image": ("parley_fake", [], image),
     "history": ("parley_fake", ["--history", "{dir}/history"], history),
     "switch": ("parley_fake", ["--models-dir", "{dir}/models", "--model", "{dir}/models/one", "--model-switch", "on"], switch),
-    "engine": ("parley", ["serve", "-m", TINY, "--port", "0", "--threads", "1", "--parallel", "1", "--cache-disk", "{dir}/cache",
-                          "--chat-template-file", os.path.join(ROOT, "assets/seedling/chat_template.jinja")], engine),
+    "upstream": ("parley", ["serve", "--port", "0", "--no-sandbox", "--upstream", "up=http://127.0.0.1:{strangers}"], upstream),
+    "mcp": ("parley", ["serve", "--port", "0", "--no-sandbox", "--upstream", "up=http://127.0.0.1:{strangers}", "--mcp-config", "{dir}/mcp.json"], mcp),
+    "engine": ("parley", ["serve", "--no-sandbox", "-m", TINY, "--port", "0", "--threads", "1", "--parallel", "1", "--cache-disk", "{dir}/cache",
+                          *TEMPLATE], engine),
 }
-# name: (arguments, what a good run says)
+
+
+def pulled(run):
+    """What stands under its final name is whole, and the next try brings all of it."""
+    done = subprocess.run([os.path.join(run.build, "parley"), *run.words(COMMANDS["pull"][0])],
+                          env={k: v for k, v in run.env.items() if k != "LD_PRELOAD"}, timeout=120, stdin=subprocess.DEVNULL, capture_output=True)
+    check(done.returncode == 0, f"the next try fails: {done.stderr[-300:]!r}")
+    for name, data in REPO.items():
+        path = os.path.join(run.dir, "hub", "models--a--b", "snapshots", COMMIT, name)
+        check(os.path.exists(path) and open(path, "rb").read() == data, f"{name} is not there, or not what it was")
+
+
+# name: (arguments, what a good run says, what to look at behind it)
 COMMANDS = {
-    "load": (["run", "-m", TINY, "-n", "2", "--threads", "1", "hi"], None),
-    "inspect": (["inspect", "-m", TINY], r"(?s)\S"),
-    "options": (["serve", "--print-config", "--port", "1234"], r"port"),
-    "help": (["serve", "--help"], r"--port"),
-    "config": (["serve", "--config", "{dir}/parley.conf", "--print-config"], r"4321"),
-    "convert": (["convert", "-m", TINY, "--quantize", "q8", "{dir}/out"], None),
+    "pull": (["pull", "a/b"], None, pulled),
+    "load": (["run", "-m", TINY, "-n", "2", "--threads", "1", *TEMPLATE, "hi"], None, None),
+    "inspect": (["inspect", "-m", TINY], r"(?s)\S", None),
+    "options": (["serve", "--print-config", "--port", "1234"], r"port", None),
+    "help": (["serve", "--help"], r"--port", None),
+    "config": (["serve", "--config", "{dir}/parley.conf", "--print-config"], r"4321", None),
+    "convert": (["convert", TINY, "{dir}/out", "--quantize", "q8"], None, None),
 }
 
 
 class Run:
     """One start of a program."""
+    strangers = 0  # their port
 
     def __init__(self, build, name, kind, at):
         self.name, self.kind, self.at = name, kind, at
@@ -311,7 +452,10 @@ class Run:
                 os.symlink(os.path.join(TINY, file), os.path.join(self.dir, "models", model, file))
         with open(os.path.join(self.dir, "parley.conf"), "w") as f:
             f.write("port = 4321\n")
-        self.env = {**os.environ, "HOME": self.dir, "TMPDIR": self.dir, "MALLOC_CHECK_": "3",
+        with open(os.path.join(self.dir, "mcp.json"), "w") as f:
+            json.dump({"mcpServers": {"strange": {"url": f"http://127.0.0.1:{Run.strangers}/mcp", "approval": "never"}}}, f)
+        self.env = {**os.environ, "PARLEY_CONFIG": "none", "HF_ENDPOINT": f"http://127.0.0.1:{Run.strangers}",
+                    "HF_HUB_CACHE": os.path.join(self.dir, "hub"), "HOME": self.dir, "TMPDIR": self.dir, "MALLOC_CHECK_": "3",
                     "OPENBLAS_NUM_THREADS": "1", "TORTURE_FAIL": f"{kind}:{at}", "TORTURE_LOG": self.sites,
                     "TORTURE_COUNT": self.count, "LD_PRELOAD": os.path.join(build, "torture_shim.so")}
         if kind != "mem":
@@ -319,18 +463,22 @@ class Run:
         self.build = build
 
     def words(self, args):
-        return [a.replace("{dir}", self.dir) for a in args]
+        return [a.replace("{dir}", self.dir).replace("{strangers}", str(Run.strangers)) for a in args]
 
     def command(self):
-        args, said = COMMANDS[self.name]
+        args, said, look = COMMANDS[self.name]
         done = subprocess.run([os.path.join(self.build, "parley"), *self.words(args)], env=self.env, timeout=120,
                               stdin=subprocess.DEVNULL, capture_output=True)
         if done.returncode < 0:
             raise Fault(f"ended by signal {-done.returncode}: {done.stderr[-300:]!r}")
         if done.returncode and not done.stderr.strip():
             raise Fault(f"exit code {done.returncode} without a word")
+        if done.returncode and self.at == 0:
+            raise Fault(f"exit code {done.returncode}: {done.stderr[-300:]!r}")
         if done.returncode == 0 and said and not re.search(said, done.stdout.decode()):
             raise Fault(f"exit code 0, and not the right answer: {done.stdout[-300:]!r}")
+        if look:
+            look(self)
 
     def start(self):
         program, args, _ = SERVERS[self.name]
@@ -409,7 +557,7 @@ class Run:
             except subprocess.TimeoutExpired:
                 raise Fault("it does not end")
             text = self.errors()
-            if code < 0 or re.search("Sanitizer|runtime error|malloc|free\\(\\)|corrupt", text):
+            if code < 0 or re.search(r"Sanitizer|runtime error|(malloc|free)\(\)|corrupted |or corruption", text):
                 raise Fault(f"exit code {code}: {text[-400:]}")
             if code and not (self.has_failed() and text.strip()):
                 raise Fault(f"exit code {code} without a reason: {text[-400:]}")
@@ -426,7 +574,10 @@ class Run:
         except (Fault, subprocess.TimeoutExpired) as error:
             fault = str(error)
         read = lambda path: open(path).read().strip() if os.path.exists(path) else ""
-        result = fault, int((read(self.count) or "0").split("\n")[-1]), read(self.sites)
+        n_calls = read(self.count).split("\n")[-1]
+        if self.at == 0 and not n_calls:
+            fault = fault or "the layer under it says nothing: no call would fail"
+        result = fault, int(n_calls or 0), read(self.sites)
         shutil.rmtree(self.dir, ignore_errors=True)
         return result
 
@@ -446,6 +597,7 @@ def main():
     for name in ("parley", "parley_fake", "torture_shim.so"):  # a library that is missing is not preloaded, and nothing fails
         if not os.path.exists(os.path.join(build, name)):
             sys.exit(f"torture: {build}/{name} is not there")
+    Run.strangers = strangers_begin()
     chance = random.Random(o.seed)
     names = o.only.split(",") if o.only else [*SERVERS, *COMMANDS]
     kinds = o.kind.split(",") if o.kind else KINDS

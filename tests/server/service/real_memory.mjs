@@ -1,9 +1,10 @@
 /**
  * --mem-limit is kept: attacks on the memory of the real server, and the peak of its resident
  * memory (VmHWM of the server and of the process that decodes) under each. As a test it runs a
- * sample at two limits; for all attacks, a server each:
+ * sample at two limits; for all attacks, a server each, or all of them on one server at once:
  *
  *     node tests/server/service/real_memory.mjs build/parley all 600 900 2000
+ *     node tests/server/service/real_memory.mjs build/parley together 600 900 2000
  */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,6 +15,7 @@ import { crc32, deflateSync } from 'node:zlib';
 import { JSON_TYPE, PROGRAM, Socket, parseReply, rawSocket, request, runTests, sleep, startServer, test } from '../client.mjs';
 
 const all = process.argv[3] === 'all';
+const together = process.argv[3] === 'together';
 if (/\/[at]san\//.test(PROGRAM)) {
     console.log('skipped: a sanitizer takes memory of its own');
     process.exit(77);
@@ -255,26 +257,42 @@ const attacks = {
     },
 };
 
-/** Starts a server, attacks it, and sees that it still answers. */
-async function attack(limit, names, model) {
+/** Starts a server, attacks it with one after the other, and sees that it still answers. With
+ * atOnce all come together, and somebody else asks meanwhile. */
+async function attack(limit, names, model, atOnce = false) {
     const room = ['--ctx-size', '2560', '--parallel', '2', '--cache-ram', '8', '--vision-cache', '4'];
     const options = ['--port', '0', '--model', model, ...(model === small ? room : []), '--mem-limit', String(limit), '--threads', '1'];
     const server = await startServer(['serve', ...options]);
     await server.ready();
     const stop = watch(server.child.pid);
     const statuses = {};
-    for (const name of names) {
-        const found = await attacks[name](server);
-        for (const status of found) statuses[status] = (statuses[status] ?? 0) + 1;
-    }
+    const run = async (name) => {
+        for (const status of await attacks[name](server)) statuses[status] = (statuses[status] ?? 0) + 1;
+    };
+    let during = 0; // answers of somebody else meanwhile
+    if (atOnce) {
+        let isOver = false;
+        const other = (async () => {
+            while (!isOver) during += (await ask(server, chatBody('hello'))) === 200;
+        })();
+        await Promise.all(names.map(run));
+        isOver = true;
+        await other;
+    } else for (const name of names) await run(name);
     const after = await ask(server, chatBody('hello'));
     const seen = stop();
     assert.equal(await server.stop(), 0);
-    return { ...seen, statuses, after };
+    return { ...seen, statuses, during, after };
 }
 
-if (all) {
-    const limits = process.argv.slice(4).map(Number);
+const limits = process.argv.slice(4).map(Number);
+if (together) {
+    for (const limit of limits) {
+        const r = await attack(limit, Object.keys(attacks), small, true);
+        const parts = `${r.server.toFixed(0)} + ${r.workers.toFixed(0)}`;
+        console.log(`${limit} | ${r.peak.toFixed(0)} MiB (${parts}) | ${(r.peak / limit).toFixed(2)} | ${JSON.stringify(r.statuses)} | ${r.during} other answers meanwhile | ${r.after}`);
+    }
+} else if (all) {
     const wanted = process.env.ATTACK ? Object.keys(attacks).filter((name) => name.includes(process.env.ATTACK)) : Object.keys(attacks);
     for (const name of wanted) {
         for (const limit of limits.length ? limits : [600, 900, 2000]) {
