@@ -22,6 +22,54 @@ static void test_sha(void)
               "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
 }
 
+/* Pieces give what the whole gives, and a blob of git its name: `printf 'hello\n' | git hash-object --stdin`. */
+static void test_streams(void)
+{
+    static const char text[] = "hello\n";
+    uint8_t whole[HASH_BYTES], digest[HASH_BYTES];
+    char hex[2 * HASH_BYTES + 1];
+    hash_stream *h = hash_stream_create();
+    for (size_t i = 0; h && i < strlen(text); i++) {
+        hash_stream_add(h, text + i, 1);
+    }
+    hash_stream_add(h, NULL, 0);
+    hash_stream_end(h, digest);
+    hash_stream_destroy(h);
+    hash_sha256(whole, text, strlen(text));
+    CHECK(memcmp(whole, digest, sizeof whole) == 0);
+    h = hash_stream_create_git(strlen(text));
+    hash_stream_add(h, text, strlen(text));
+    hash_stream_end(h, digest);
+    hash_stream_destroy(h);
+    hash_hex(hex, digest, 20);
+    CHECK_STR(hex, "ce013625030ba8dba906f756967f9e9ca394464a");
+    hash_stream_destroy(NULL);
+}
+
+static void test_parse_hex(void)
+{
+    static const struct {
+        const char *text;
+        bool good;
+    } CASES[] = {
+        {"00112233445566778899aabbccddeeff00112233445566778899aabbccddee0f", true},
+        {"00112233445566778899aabbccddeeff00112233445566778899aabbccddee0", false},
+        {"00112233445566778899aabbccddeeff00112233445566778899aabbccddee0f0", false},
+        {"", false},
+        {"g0112233445566778899aabbccddeeff00112233445566778899aabbccddee0f", false},
+        {"00112233445566778899aabbccddeeff00112233445566778899aabbccddee0 ", false},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        uint8_t out[HASH_BYTES];
+        char hex[2 * HASH_BYTES + 1];
+        CHECK_INT(hash_parse_hex(out, CASES[i].text), CASES[i].good);
+        if (CASES[i].good) {
+            hash_hex(hex, out, sizeof out);
+            CHECK_STR(hex, CASES[i].text);
+        }
+    }
+}
+
 static void test_ids(void)
 {
     char a[64], b[64], small[8];
@@ -57,6 +105,8 @@ static void test_size(void)
 int main(void)
 {
     test_sha();
+    test_streams();
+    test_parse_hex();
     test_ids();
     test_clock();
     test_size();

@@ -521,6 +521,20 @@ static void test_file(void)
     CHECK_INT(json_parse_file(&doc, path, 4096, &d), ERR_NOT_FOUND);
 }
 
+/* A folder whose name leaves no room for that of a file. */
+static void test_long_folder(void)
+{
+    static char dir[4096];
+    json_doc *doc = NULL;
+    err_detail d = {0};
+    memset(dir, 'x', sizeof dir - 5);
+    dir[0] = '/';
+    const json_source docs = json_folder(dir);
+    CHECK_INT(docs.read(docs.ctx, "config.json", &doc, &d), ERR_INVALID);
+    CHECK_STR(d.text, "the path of config.json is too long");
+    CHECK(doc == NULL);
+}
+
 /* What Python writes of an infinite number, in a folder's documents alone, and not in texts. */
 static void test_infinity(void)
 {
@@ -628,5 +642,6 @@ int main(void)
     test_long_numbers();
     test_write();
     test_file();
+    test_long_folder();
     CHECK_DONE();
 }

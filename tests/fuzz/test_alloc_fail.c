@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/ledger.h"
 #include "base/limits.h"
 #include "base/mailbox.h"
 #include "tests/alloc_fail.h"
@@ -51,6 +52,17 @@ static err_code use_mailbox(void *context)
     return mb ? ERR_OK : ERR_NOMEM;
 }
 
+static err_code use_ledger(void *context)
+{
+    (void)context;
+    ledger *l = ledger_create(10);
+    if (!l) {
+        return ERR_NOMEM;
+    }
+    ledger_destroy(l);
+    return ERR_OK;
+}
+
 static err_code use_json(void *context)
 {
     json_doc *doc;
@@ -83,6 +95,7 @@ int main(void)
     CHECK_INT(alloc_fail_each(use_arena, NULL, MAX_POINTS), 4);
     CHECK(alloc_fail_each(use_bytes, NULL, MAX_POINTS) >= 4);
     CHECK_INT(alloc_fail_each(use_mailbox, NULL, MAX_POINTS), 2);
+    CHECK_INT(alloc_fail_each(use_ledger, NULL, MAX_POINTS), 1);
     size_t n_json = alloc_fail_each(use_json, text, MAX_POINTS);
     printf("json: %zu allocations\n", n_json);
     CHECK(n_json >= 4); /* 24 where the allocations of cJSON count, too */

@@ -108,6 +108,33 @@ static void test_misfits(void)
     }
 }
 
+/* Names of any length: the scales are found by their whole name, not by what a buffer holds of it. */
+static void test_long_names(void)
+{
+    static const char tail[] = ".mlp.experts.down_proj_";
+    for (size_t length = 505; length <= 516; length++) {
+        char name[600], other[600];
+        tensor_table from = {0}, made = {0};
+        err_detail d = {0};
+        bool done = false;
+        arena *memory = arena_create(1 << 20);
+        const size_t n_front = length - strlen(tail) - strlen("scales");
+        memset(name, 'x', n_front);
+        snprintf(name + n_front, sizeof name - n_front, "%sblocks", tail);
+        memcpy(other, name, sizeof name);
+        snprintf(other + n_front, sizeof other - n_front, "%sscales", tail);
+        other[511] = '\0'; /* all that 512 bytes hold of a longer name */
+        named_tensor b = bytes_tensor(name, blocks, 16), s = bytes_tensor(other, scales, 1);
+        CHECK(tensor_table_add(&from, &b) && tensor_table_add(&from, &s));
+        tensor_table_sort(&from);
+        CHECK_INT(gpt_oss_experts_adapt(&made, &from, &b, memory, &done, &d),
+                  length < 512 ? ERR_OK : ERR_CORRUPT);
+        tensor_table_free(&from);
+        tensor_table_free(&made);
+        arena_destroy(memory);
+    }
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof blocks; i++) {
@@ -118,5 +145,6 @@ int main(void)
     }
     test_packed();
     test_misfits();
+    test_long_names();
     CHECK_DONE();
 }

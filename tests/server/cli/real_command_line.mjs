@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { PROGRAM, runTests, sleep, test } from '../client.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'parley-line-'));
@@ -75,6 +75,14 @@ test('a mistake is one line with what may be meant, and ends with 2', () => {
     refused(['serve', '--no-port'], /serve has no option --no-port/);
     refused(['serve', '--no-help'], /serve has no option --no-help/);
     refused(['manual', 'parley.7'], /there is no page "parley.7"/);
+});
+
+test('a folder that has the form of a name at a hub is the folder', () => {
+    mkdirSync(join(folder, 'org/model'), { recursive: true });
+    writeFileSync(join(folder, 'org/model/config.json'), '{}');
+    const inspect = (model) => spawnSync(resolve(PROGRAM), ['inspect', '-m', model], { encoding: 'utf8', cwd: folder, env: { ...clean, PARLEY_CONFIG: 'none' }, timeout: 60000 });
+    assert.match(inspect('org/model').stderr, /^parley: org\/model holds neither model\.safetensors/);
+    assert.match(inspect('org/none').stderr, /there is no model org\/none, neither as a path nor in /);
 });
 
 test('values behind =, as the next word, behind a letter; switches and their opposites; the last one counts', () => {
