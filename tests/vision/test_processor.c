@@ -273,6 +273,39 @@ static void test_config(void)
     rmdir(dir);
 }
 
+/* What stands for settings that a folder of Qwen2-VL or Qwen2.5-VL leaves out. */
+static void test_qwen2_defaults(void)
+{
+    static const struct {
+        const char *config;
+        int32_t patch, merge;
+        int64_t area; /* of a block of patches, in pixels */
+    } CASES[] = {
+        {"{\"vision_config\":{\"embed_dim\":64}}", 14, 2, 784},
+        {"{\"vision_config\":{\"window_size\":64,\"patch_size\":8,\"spatial_merge_size\":3}}", 8, 3, 576},
+    };
+    char dir[] = "/tmp/parley_processor_XXXXXX";
+    err_detail d = {0};
+    CHECK(mkdtemp(dir) != NULL);
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        processor_config pc;
+        write_config(dir, "config.json", CASES[i].config);
+        CHECK_OK(processor_config_load(&pc, json_folder(dir), &d), d);
+        CHECK(pc.video_by_frame && !pc.fills_budget);
+        CHECK_INT(pc.patch_size, CASES[i].patch);
+        CHECK_INT(pc.merge_size, CASES[i].merge);
+        CHECK_INT(pc.temporal_patch_size, 2);
+        CHECK_INT(pc.image_min_pixels, 4 * CASES[i].area);
+        CHECK_INT(pc.image_max_pixels, 1280 * CASES[i].area);
+        CHECK_INT(pc.video_min_pixels, 128 * CASES[i].area);
+        CHECK_INT(pc.video_max_pixels, 768 * CASES[i].area);
+        CHECK_NEAR(pc.mean[0], 0.48145466, 1e-7);
+        CHECK_NEAR(pc.std[2], 0.27577711, 1e-7);
+    }
+    remove_file(dir, "config.json");
+    rmdir(dir);
+}
+
 /* Gemma 4's sizes: as large as 280 rows of 48 x 48 pixels allow, in the image's own proportions. The
  * wanted numbers were computed by hand from the rule (docs/model.md E.5). */
 static void test_budget(void)
@@ -326,6 +359,7 @@ static void test_budget(void)
 
 int main(void)
 {
+    test_qwen2_defaults();
     test_budget();
     test_image_sizes();
     test_video_sizes();
