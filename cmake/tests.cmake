@@ -13,7 +13,7 @@ add_test(NAME scripts/install_test COMMAND ${CMAKE_SOURCE_DIR}/tests/scripts/ins
 set_tests_properties(scripts/install_test PROPERTIES LABELS lint TIMEOUT 60)
 
 # The kernels of another processor family; a sanitizer does not see them.
-if(NOT PARLEY_SANITIZE)
+if(NOT PARLEY_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
     add_test(NAME scripts/aarch64_test COMMAND ${CMAKE_SOURCE_DIR}/tests/scripts/aarch64_test)
     set_tests_properties(scripts/aarch64_test PROPERTIES LABELS compute SKIP_RETURN_CODE 77 TIMEOUT 600)
 endif()

@@ -96,7 +96,7 @@ bool local_server_get(local_reply *out, const local_address *at, const char *pat
              (long long)at->port);
     out->fd = open_connection(host, at->port);
     if (out->fd < 0) {
-        snprintf(out->why, sizeof out->why, "%s", strerror(errno));
+        snprintf(out->why, sizeof out->why, "no server answers there (%s)", strerror(errno));
         return false;
     }
     const int length = snprintf(request, sizeof request, "GET %s%s HTTP/1.1\r\nHost: localhost\r\n%s%s%s\r\n",

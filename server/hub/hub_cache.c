@@ -99,7 +99,7 @@ err_code hub_cache_find(hub_found *out, const char *cache, const hub_name *name,
 
 /* ---- writing ---- */
 
-/* Makes a folder and those that it is in. */
+/* Makes a folder and those that it is in; false with errno. */
 static bool make_folders(const char *path)
 {
     char part[HUB_FULL_PATH_MAX];
@@ -108,7 +108,9 @@ static bool make_folders(const char *path)
         snprintf(part, sizeof part, "%.*s", (int)(at - path), path);
         if (mkdir(part, 0777) != 0 && errno != EEXIST) {
             struct stat st; /* a folder on the way may be one that nobody may write to */
+            const int error = errno;
             if (stat(part, &st) != 0 || !S_ISDIR(st.st_mode)) {
+                errno = error;
                 return false;
             }
         }

@@ -333,8 +333,9 @@ static err_code open_context(net *n, err_detail *detail)
     memset(&info, 0, sizeof info);
     info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
     info.user = n;
-    info.gid = -1;
-    info.uid = -1;
+    /* -1, "stay who you are": of a signed type or an unsigned one, by the library's version. */
+    memset(&info.gid, 0xff, sizeof info.gid);
+    memset(&info.uid, 0xff, sizeof info.uid);
     info.options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_VALIDATE_UTF8;
     info.pt_serv_buf_size = 65536;
     info.timeout_secs = SOCKET_TIMEOUT_S; /* of the closing of a WebSocket */

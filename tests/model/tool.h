@@ -15,15 +15,19 @@ static inline int tool_run_4(const char *name, const char *first, const char *se
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", PARLEY_BUILD_DIR, name);
-    char *argv[] = {path,
-                    (char *)(uintptr_t)first,
-                    (char *)(uintptr_t)second,
-                    (char *)(uintptr_t)third,
-                    (char *)(uintptr_t)fourth,
-                    NULL};
+    char *argv[] = {
+#ifdef PARLEY_EMULATOR
+        PARLEY_EMULATOR,
+#endif
+        path,
+        (char *)(uintptr_t)first,
+        (char *)(uintptr_t)second,
+        (char *)(uintptr_t)third,
+        (char *)(uintptr_t)fourth,
+        NULL};
     pid_t pid;
     int status;
-    if (posix_spawn(&pid, path, NULL, NULL, argv, environ) != 0 || waitpid(pid, &status, 0) != pid) {
+    if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) != 0 || waitpid(pid, &status, 0) != pid) {
         return -1;
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -128,7 +128,15 @@ static AVFormatContext *open_container(video *f, media_file *file)
 static int orientation_of(const AVStream *stream)
 {
     size_t bytes = 0;
+#if LIBAVFORMAT_VERSION_MAJOR >= 61
+    const AVCodecParameters *codec = stream->codecpar;
+    const AVPacketSideData *side =
+        av_packet_side_data_get(codec->coded_side_data, codec->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
+    const uint8_t *data = side ? side->data : NULL;
+    bytes = side ? side->size : 0;
+#else
     const uint8_t *data = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &bytes);
+#endif
     int32_t m[9];
     if (!data || bytes < sizeof m) {
         return 1;

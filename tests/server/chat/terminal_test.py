@@ -393,7 +393,7 @@ def test_status_and_stop(_):
     assert server.wait(WAIT_S) == 0
     for command in ("status", "stop"):
         gone = run([command, *where])
-        assert gone.returncode == 1 and gone.stderr == f"parley: 127.0.0.1 port {port}: Connection refused\n", gone
+        assert gone.returncode == 1 and gone.stderr == f"parley: 127.0.0.1 port {port}: no server answers there (Connection refused)\n", gone
     key = os.path.join(FOLDER.name, "key")
     with open(key, "w", encoding="utf8") as f:
         f.write("a-key-of-this-test-1234\n")

@@ -381,6 +381,8 @@ test('no network, no space, no permission, another program at it, offline', asyn
     await refused(['pull', 'org/huge'], env, /there is not enough space: 562949\.\d+ GB are to be fetched/);
     writeFileSync(join(folder, 'a-file'), '');
     await refused(['pull', 'org/huge'], { ...env, HF_HUB_CACHE: join(folder, 'a-file') }, /a-file\/models--org--huge\/blobs: Not a directory/);
+    // Where nobody may make a folder, not even root.
+    await refused(['pull', 'org/huge'], { ...env, HF_HUB_CACHE: '/sys/models' }, /models--org--huge\/blobs: (Operation not permitted|Permission denied|Read-only file system)/);
     hub.add('org/slow', small());
     let letGo;
     hub.held = new Promise((resolve) => (letGo = resolve));

@@ -101,13 +101,13 @@ test('parley health asks the server that the same options would start', async ()
     assert.equal(await server.stop(), 0);
     const gone = run(['health', '--port', port]);
     assert.equal(gone.status, 1);
-    assert.match(gone.stderr, new RegExp(`parley: 127\\.0\\.0\\.1 port ${port}: Connection refused`));
+    assert.match(gone.stderr, new RegExp(`parley: 127\\.0\\.0\\.1 port ${port}: no server answers there \\(Connection refused\\)`));
 
     const socket = join(folder, 'health.sock');
     const child = spawn(PROGRAM, ['serve', '-m', model, '--threads', '1', '--host', `unix:${socket}`], { env: { ...process.env, ...env }, stdio: 'ignore' });
     const exited = new Promise((resolve) => child.on('exit', resolve));
     await eventually(async () => run(['health', '--host', `unix:${socket}`]).status, 0, 60000);
-    assert.match(run(['health', '--host', `unix:${socket}x`]).stderr, /health\.sockx: No such file or directory/);
+    assert.match(run(['health', '--host', `unix:${socket}x`]).stderr, /health\.sockx: no server answers there \(No such file or directory\)/);
     child.kill('SIGTERM');
     assert.equal(await exited, 0);
 });

@@ -1,0 +1,15 @@
+# Cross-compiles for aarch64 against the libraries in ${PARLEY_ROOT}, and runs what was built under qemu; scripts/aarch64
+# makes that folder and says to qemu where it is.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES PARLEY_ROOT)
+set(CMAKE_SYSROOT ${PARLEY_ROOT})
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(libraries ${PARLEY_ROOT}/usr/lib/aarch64-linux-gnu)
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,-rpath-link,${libraries}:${PARLEY_ROOT}/lib/aarch64-linux-gnu")
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${PARLEY_ROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${libraries}/pkgconfig:${PARLEY_ROOT}/usr/share/pkgconfig)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64)
