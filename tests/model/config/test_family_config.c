@@ -301,6 +301,96 @@ static void test_gpt_oss(void)
     CHECK(strstr(d.text, "sliding_window") != NULL);
 }
 
+/* Numbers that readers take: the range that the message names when something else stands there, and what stands for
+ * null: a member of the config with a value, or a complaint. */
+enum { NEEDED = -1, ANY = -2 };
+#define INT(member)   offsetof(model_config, member), 'i'
+#define FLOAT(member) offsetof(model_config, member), 'f'
+
+static const struct {
+    const char *family, *field, *range;
+    long at; /* of a member of model_config; NEEDED; ANY: it loads, with what is not told here */
+    char type;
+    double fallback;
+} NUMBERS[] = {
+    {"qwen3", "vocab_size", "an integer from 1 to 16777216", NEEDED, 0, 0},
+    {"qwen3", "hidden_size", "an integer from 1 to 1048576", NEEDED, 0, 0},
+    {"qwen3", "num_hidden_layers", "an integer from 1 to 256", NEEDED, 0, 0},
+    {"qwen3", "num_attention_heads", "an integer from 1 to 4096", NEEDED, 0, 0},
+    {"qwen3", "num_key_value_heads", "an integer from 1 to 4096", NEEDED, 0, 0},
+    {"qwen3", "intermediate_size", "an integer from 1 to 1048576", NEEDED, 0, 0},
+    {"qwen3", "max_position_embeddings", "an integer from 1 to 67108864", INT(max_position_embeddings),
+     32768},
+    {"qwen3", "rms_norm_eps", "a number from 0 to 1", FLOAT(rms_norm_eps), 1e-6},
+    {"qwen3_5", "linear_conv_kernel_dim", "an integer from 1 to 64", INT(conv_kernel), 4},
+    {"qwen3_next", "num_nextn_predict_layers", "an integer from 0 to 64", INT(n_mtp_layers), 1},
+    {"qwen3_moe", "num_experts_per_tok", "an integer from 1 to 64", NEEDED, 0, 0},
+    {"qwen3_moe", "decoder_sparse_step", "an integer from 1 to 256", ANY, 0, 0},
+    {"gemma4", "hidden_size_per_layer_input", "an integer from 0 to 1048576", INT(layer_input_size), 0},
+    {"gemma4_text", "pad_token_id", "an integer from 0 to 1887", INT(pad_token_id), 0},
+    {"gemma4_text", "num_experts", "an integer from 1 to 4096", NEEDED, 0, 0},
+    {"gemma4_text", "top_k_experts", "an integer from 1 to 64", NEEDED, 0, 0},
+    {"gemma4_text", "moe_intermediate_size", "an integer from 1 to 1048576", NEEDED, 0, 0},
+    {"gemma4_text", "intermediate_size", "an integer from 1 to 1048576", NEEDED, 0, 0},
+    {"gemma4", "final_logit_softcapping", "a number from 0 to 1e+06", FLOAT(logit_softcap), 0},
+    {"gemma4", "num_kv_shared_layers", "an integer from 0 to 3", INT(n_shared_layers), 0},
+    {"glm4_moe", "moe_intermediate_size", "an integer from 1 to 1048576", NEEDED, 0, 0},
+    {"glm4_moe", "n_shared_experts", "an integer from 0 to 64", ANY, 0, 0},
+    {"glm4_moe", "first_k_dense_replace", "an integer from 0 to 256", ANY, 0, 0},
+    {"glm4_moe", "routed_scaling_factor", "a number from 0 to 1e+06", FLOAT(routed_scale), 1},
+    {"glm4_moe", "topk_group", "an integer from 1 to 64", INT(n_router_groups_used), 1},
+    {"gpt_oss", "swiglu_limit", "a number from 0.001 to 1e+06", ANY, 0, 0},
+    {"granite", "embedding_multiplier", "a number from 1e-06 to 1e+06", FLOAT(embed_scale), 1},
+    {"granite", "residual_multiplier", "a number from 1e-06 to 1e+06", FLOAT(residual_scale), 1},
+    {"granite", "attention_multiplier", "a number from 1e-06 to 1e+06", ANY, 0, 0},
+    {"granite", "logits_scaling", "a number from 1e-06 to 1e+06", FLOAT(logit_scale), 1},
+    {"minimax_m2", "rotary_dim", "an integer from 2 to 16", ANY, 0, 0},
+    {"minimax_m2", "shared_intermediate_size", "an integer from 0 to 1048576", ANY, 0, 0},
+    {"nemotron_h", "mamba_num_heads", "an integer from 1 to 4096", NEEDED, 0, 0},
+    {"nemotron_h", "n_groups", "an integer from 1 to 4096", NEEDED, 0, 0},
+    {"nemotron_h", "conv_kernel", "an integer from 1 to 64", INT(conv_kernel), 4},
+    {"nemotron_h", "layer_norm_epsilon", "a number from 0 to 1", FLOAT(rms_norm_eps), 1e-5},
+    {"smollm3", "no_rope_layer_interval", "an integer from 1 to 256", ANY, 0, 0},
+};
+
+static void test_numbers(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(NUMBERS); i++) {
+        model_config cfg;
+        err_detail d = {0};
+        char extra[128], expected[192];
+        const int before = check_failures;
+        snprintf(extra, sizeof extra, ",\"%s\":\"x\"", NUMBERS[i].field);
+        snprintf(expected, sizeof expected, "\"%s\" must be %s", NUMBERS[i].field, NUMBERS[i].range);
+        CHECK_INT(load_with(&cfg, NUMBERS[i].family, extra, &d), ERR_INVALID);
+        CHECK(strlen(d.text) >= strlen(expected) &&
+              strcmp(d.text + strlen(d.text) - strlen(expected), expected) == 0);
+        if (check_failures != before) {
+            fprintf(stderr, "  \"%s\" of %s\n", d.text, NUMBERS[i].family);
+        }
+        snprintf(extra, sizeof extra, ",\"%s\":null", NUMBERS[i].field);
+        if (NUMBERS[i].at == NEEDED) {
+            snprintf(expected, sizeof expected, "\"%s\" is missing", NUMBERS[i].field);
+            CHECK_INT(load_with(&cfg, NUMBERS[i].family, extra, &d), ERR_INVALID);
+            CHECK(strstr(d.text, expected) != NULL);
+        } else {
+            CHECK_OK(load_with(&cfg, NUMBERS[i].family, extra, &d), d);
+        }
+        if (NUMBERS[i].type == 'i') {
+            int32_t value;
+            memcpy(&value, (const char *)&cfg + NUMBERS[i].at, sizeof value);
+            CHECK_INT(value, (int32_t)NUMBERS[i].fallback);
+        } else if (NUMBERS[i].type == 'f') {
+            float value;
+            memcpy(&value, (const char *)&cfg + NUMBERS[i].at, sizeof value);
+            CHECK_NEAR(value, NUMBERS[i].fallback, 1e-9);
+        }
+        if (check_failures != before) {
+            fprintf(stderr, "  (%s of %s)\n", NUMBERS[i].field, NUMBERS[i].family);
+        }
+    }
+}
+
 int main(void)
 {
     folder_make(folder);
@@ -313,6 +403,7 @@ int main(void)
     test_llama_and_others();
     test_gemma4();
     test_gpt_oss();
+    test_numbers();
     CHECK(family_find("qwen3_5_text") == &FAMILY_QWEN3_5);
     CHECK(family_find("") == NULL);
     CHECK_DONE();

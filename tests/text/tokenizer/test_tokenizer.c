@@ -188,6 +188,33 @@ static void test_guard_is_safe(void)
     bytes_deinit(&out);
 }
 
+/* Every marker cut in two, where only one of the parts is somebody's text and the other the template's: either guard
+ * is enough by itself. */
+static void test_guard_beside_template(void)
+{
+    static const char *const markers[] = {"<|im_start|>", "<|im_end|>"};
+    for (size_t m = 0; m < sizeof markers / sizeof *markers; m++) {
+        const size_t len = strlen(markers[m]);
+        for (size_t cut = 1; cut < len; cut++) {
+            for (int side = 0; side < 2; side++) {
+                bytes text;
+                bytes_init(&text, TEXT_MAX);
+                if (side == 0) {
+                    tokenizer_guard(tok, &text, markers[m], cut);
+                    bytes_append(&text, markers[m] + cut, len - cut);
+                } else {
+                    bytes_append(&text, markers[m], cut);
+                    tokenizer_guard(tok, &text, markers[m] + cut, len - cut);
+                }
+                token_ids ids = encode(tok, bytes_str(&text), text.len, TOKENIZER_SPECIALS);
+                CHECK_INT(count_markers(&ids), 0);
+                token_ids_deinit(&ids);
+                bytes_deinit(&text);
+            }
+        }
+    }
+}
+
 /* Texts without special strings give the same ids with and without guarding. */
 static void test_guard_is_neutral(void)
 {
@@ -468,6 +495,7 @@ int main(void)
     test_modes();
     test_decode();
     test_guard_is_safe();
+    test_guard_beside_template();
     test_guard_is_neutral();
     test_long();
     test_words_again();
