@@ -339,8 +339,10 @@ static void test_budget(void)
     CHECK_OK(processor_sample_frames(&pc, 100, 25, 2, 0, indices, 64, &n, &d), d);
     CHECK_INT(n, 8); /* by the rate that was asked for */
     CHECK_INT(indices[7], 87);
-    CHECK_OK(processor_sample_frames(&pc, 5, 24, 0, 0, indices, 64, &n, &d), d);
+    indices[5] = -7;
+    CHECK_OK(processor_sample_frames(&pc, 5, 24, 0, 0, indices, 5, &n, &d), d);
     CHECK_INT(n, 5);
+    CHECK_INT(indices[5], -7); /* no more than are asked for are written */
     write_config(
         dir, "processor_config.json",
         "{\"image_processor\":{\"max_soft_tokens\":70,\"do_normalize\":false,\"image_mean\":[1,1,1]},"

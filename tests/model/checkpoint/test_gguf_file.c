@@ -432,9 +432,12 @@ static void test_broken_files(void)
     }
 }
 
-/* A good file cut at any byte is refused. */
+/* A good file cut at any byte is refused, and it is said where it ends. */
 static void test_cut_files(void)
 {
+    static const char *const said[] = {"ends before its number of dimensions", "ends inside its dimensions",
+                                       "ends inside its type and offset"};
+    bool was_said[ARRAY_LEN(said)] = {false};
     gguf_maker m;
     bytes whole;
     bytes_init(&whole, 1 << 20);
@@ -449,6 +452,12 @@ static void test_cut_files(void)
         part.len = n;
         maker_save(&part, path_of("cut"));
         CHECK(gguf_file_open(&f, path_of("cut"), &d) == ERR_CORRUPT && f == NULL && d.text[0] != '\0');
+        for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+            was_said[i] = was_said[i] || strstr(d.text, said[i]);
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+        CHECK(was_said[i]);
     }
     bytes_deinit(&whole);
 }

@@ -130,6 +130,8 @@ static const struct {
      "\"n\"]},"
      "{\"properties\":{\"k\":{\"const\":\"b\"}},\"required\":[\"k\"]}]}",
      "{\"k\":\"a\",\"n\":1}|{\"k\":\"b\"}", "{\"k\":\"a\"}|{\"k\":\"b\",\"n\":1}"},
+    {"{\"oneOf\":[{\"const\":\"a\"},{\"enum\":[\"b\",\"c\"]},{\"type\":\"integer\"}]}", "\"a\"|\"c\"|12",
+     "\"d\"|1.5|null"},
     {"{\"allOf\":[{\"properties\":{\"a\":{\"minimum\":3}}},{\"properties\":{\"a\":{\"type\":\"integer\"},"
      "\"b\":{\"type\":\"null\"}},"
      "\"required\":[\"a\"]}]}",
@@ -179,6 +181,11 @@ static const struct {
     {"{\"type\":\"string\",\"pattern\":\"(a|b)*a(a|b){16}\"}", ERR_LIMIT, "schema.pattern"},
     {"{\"type\":\"string\",\"format\":\"color\"}", ERR_UNSUPPORTED, "schema.format"},
     {"{\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"number\"}]}", ERR_UNSUPPORTED, "schema.oneOf"},
+    {"{\"oneOf\":[{\"const\":\"a\"},{\"type\":\"string\"}]}", ERR_UNSUPPORTED, "schema.oneOf"},
+    {"{\"oneOf\":[{\"type\":\"integer\"},{\"enum\":[\"a\",1]}]}", ERR_UNSUPPORTED, "schema.oneOf"},
+    {"{\"oneOf\":[{\"const\":\"a\"},{\"enum\":[\"b\",\"a\"]}]}", ERR_UNSUPPORTED, "schema.oneOf"},
+    {"{\"oneOf\":[{\"const\":1},{\"const\":1.0}]}", ERR_UNSUPPORTED, "schema.oneOf"},
+    {"{\"oneOf\":[{\"const\":null},{\"const\":null}]}", ERR_UNSUPPORTED, "schema.oneOf"},
     {"{\"type\":\"text\"}", ERR_INVALID, "schema.type"},
     {"{\"type\":\"string\",\"minLength\":-1}", ERR_INVALID, "schema.minLength"},
     {"{\"enum\":[]}", ERR_INVALID, "schema.enum"},

@@ -1,0 +1,58 @@
+/** Parts of the page that compute alone, without a browser: hashes in pieces, tables, encodings, search. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import test from 'node:test';
+import { csvTable } from '../../web/js/documents/csv.js';
+import { decodeText } from '../../web/js/documents/encoding.js';
+import { Passages } from '../../web/js/documents/passages.js';
+import { Sha256 } from '../../web/js/protocol/sha256.js';
+
+test('SHA-256 of any length, in pieces of any length', () => {
+    const bytes = Uint8Array.from({ length: 400 }, (_, i) => (i * 2654435761) >>> 13);
+    for (const length of [0, 1, 55, 56, 57, 63, 64, 65, 119, 120, 127, 128, 129, 400]) {
+        const data = bytes.subarray(0, length);
+        const expected = createHash('sha256').update(data).digest('hex');
+        for (const piece of [1, 7, 63, 64, 65, 400]) {
+            const sha = new Sha256();
+            for (let at = 0; at < length; at += piece) sha.update(data.subarray(at, Math.min(length, at + piece)));
+            assert.equal(sha.hex(), expected, `${length} bytes in pieces of ${piece}`);
+        }
+    }
+});
+
+test('a table is what most rows have as many values of', () => {
+    const shown = (text) => csvTable(text)?.replace(/\s+/g, ' ');
+    const plain = shown('a,b\n1,2\n3,4\n');
+    assert.match(plain, /a.*b.*1.*2.*3.*4/);
+    assert.equal(shown('a;b\n1;2\n3;4\n'), plain);
+    assert.equal(shown('a\tb\r\n1\t2\r\n3\t4'), plain);
+    assert.equal(shown('sep=|\na|b\n1|2\n3|4\n'), plain);
+    assert.equal(shown('a;b\n"1";2\n"3";"4"\n'), plain, 'quotes are no part of a value');
+    assert.match(shown('x;y\n1,5;2,5\n3,5;4,5\n'), /1,5.*2,5/);
+    assert.equal(csvTable('one word a line\nand no table\n'), null);
+    assert.equal(csvTable('Dear all,\nthis is a letter.\nIt has a comma, and another, and more.\nBye\n'), null);
+    assert.equal(csvTable(''), null);
+});
+
+test('the encoding of a few letters', () => {
+    const bytes = (...codes) => new Uint8Array(codes.flatMap((one) => (typeof one === 'string' ? [...Buffer.from(one, 'latin1')] : [one])));
+    assert.deepEqual(decodeText(bytes('caf', 0xe9, 's')), { text: 'cafés', encoding: 'windows-1252' });
+    assert.deepEqual(decodeText(bytes('caf', 0xc3, 0xa9, 's')), { text: 'cafés', encoding: 'utf-8' });
+    assert.deepEqual(decodeText(bytes(0xff, 0xfe, 'a', 0)), { text: 'a', encoding: 'utf-16le' });
+    assert.equal(decodeText(bytes('a', 1, 2, 3)).text, null);
+});
+
+test('words of one letter and of many are found where they stand, rare ones first', async () => {
+    const filler = (word) => `# ${word}\n\n${`The common words of ${word} go on and on, like all common words. `.repeat(30)}\n\n`;
+    const text = `${filler('one')}${filler('two')}The quagga is common.\n\n${filler('three')}`;
+    const index = await Passages.of(text);
+    assert.ok(index.list.length > 3);
+    const scores = index.scores('common quagga');
+    const best = scores.indexOf(Math.max(...scores));
+    assert.match(text.slice(index.list[best].at, index.list[best].end), /quagga/);
+    assert.ok(index.scores('quagga')[best] > index.scores('common')[best], 'a rare word says more');
+    assert.ok(scores.every((score) => score >= 0), 'a word that is everywhere says little, not less than nothing');
+    const cats = await Passages.of('私は 猫 が好き');
+    assert.equal(cats.search('猫', 100).found, true);
+    assert.equal(cats.search('犬', 100).found, false);
+});
