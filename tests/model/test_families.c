@@ -68,9 +68,12 @@ static float *say(const tiny *t, int32_t chunk)
     return out;
 }
 
+static bool rows_are_exact; /* nn_many_is_exact of the last say_with */
+
 static float *say_with(const char *dir, size_t n_threads, int n_bits, bool fast)
 {
     tiny t = tiny_open_as(&(tiny_options){dir, n_threads, ~0u, KV_F32, n_bits, fast, false});
+    rows_are_exact = nn_many_is_exact(t.c);
     float *out = say(&t, N_PROMPT);
     tiny_close(&t);
     return out;
@@ -276,7 +279,11 @@ static void check_form(const char *family, unsigned forms)
             random_checkpoint_make(dirs[k], f->config, k ? forms : f->forms);
             said[k] = say_with(dirs[k], 2, 0, false);
         }
-        CHECK_SAME_FLOATS(said[0], said[1], SAID);
+        if (rows_are_exact) {
+            CHECK_SAME_FLOATS(said[0], said[1], SAID);
+        } else { /* a product of fused weights has another width */
+            CHECK(tiny_difference(said[0], said[1], SAID) < 1e-4);
+        }
         for (unsigned k = 0; k < 2; k++) {
             free(said[k]);
             said[k] = say_with(dirs[k], 2, 8, true);

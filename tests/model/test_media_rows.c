@@ -36,7 +36,7 @@ static void read_rows(const tiny *t, seq_state *s, float *out, int32_t first, in
     while (decoder_next(t->m, t->sc, small)) {
         n_pieces++;
     }
-    CHECK(small == (n_pieces > 2 * model_get_config(t->m)->n_layers));
+    CHECK((small && nn_many_is_exact(t->c)) == (n_pieces > 2 * model_get_config(t->m)->n_layers));
     memcpy(out, decoder_hidden(t->sc, 0), (size_t)n * WIDTH * sizeof *out);
 }
 
@@ -70,7 +70,9 @@ static void check_rows(const char *name, bool both_ways)
     forget(&t, s);
     embeds[(ROWS - 1) * WIDTH] += 1.0f; /* of the last row */
     read_rows(&t, s, other, 0, N, false, false);
-    CHECK(same_rows(whole, other, 0, IMAGE));
+    /* Elsewhere how many rows an expert has may change the last bit of each. */
+    CHECK(nn_many_is_exact(t.c) ? same_rows(whole, other, 0, IMAGE)
+                                : tiny_difference(other, whole, IMAGE * WIDTH) < 1e-4);
     CHECK(same_rows(whole, other, IMAGE + ROWS - 5, 1) == !both_ways);
     CHECK(!same_rows(whole, other, IMAGE + ROWS - 1, 1));
     embeds[(ROWS - 1) * WIDTH] -= 1.0f;
