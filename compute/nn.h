@@ -248,6 +248,9 @@ void nn_conv_silu(compute *c, float *out, float *tail, const float *u, const flo
 void nn_delta_gates(compute *c, float *beta, float *g, const float *b, const float *a, const float *A_log,
                     const float *dt_bias, size_t T, size_t H);
 
+/* Rows of a block of the chunked forms, this one's and Mamba-2's. */
+enum { NN_DELTA_BLOCK = 64 };
+
 /* Shapes of a delta-rule call. */
 typedef struct delta_shape {
     size_t n_k, n_v; /* key and value heads */
@@ -262,7 +265,7 @@ typedef struct delta_shape {
  *   is not NULL,
  *              states[t] receives the state after row t and `state` is only read, unless one of them is `state` itself:
  *              that may be the last alone.
- *   chunked:   blocks of 64 rows as matrix products; for prefill. Equal to f32 rounding, not bitwise. */
+ *   chunked:   blocks of NN_DELTA_BLOCK rows as matrix products; for prefill. Equal to f32 rounding, not bitwise. */
 void nn_delta_recurrent(compute *c, float *out, float *state, float *const *states, const float *conv,
                         const float *beta, const float *g, const delta_shape *s, size_t T);
 void nn_delta_chunked(compute *c, float *out, float *state, const float *conv, const float *beta,

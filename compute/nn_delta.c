@@ -11,7 +11,7 @@
 
 #include "compute/context.h"
 
-enum { CHUNK = 64, COLUMNS = 128, ROW_GROUP = 32, CHANNELS = 64, CONV_VALUES = 3072 };
+enum { CHUNK = NN_DELTA_BLOCK, COLUMNS = 128, ROW_GROUP = 32, CHANNELS = 64, CONV_VALUES = 3072 };
 
 /* ---- convolution ---- */
 

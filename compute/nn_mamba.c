@@ -12,7 +12,7 @@
 #include "compute/context.h"
 
 /* STATE_ROWS: rows of a state that stay in the first cache while a token goes over them. */
-enum { CHUNK = 64, STATE_ROWS = 16 };
+enum { CHUNK = NN_DELTA_BLOCK, STATE_ROWS = 16 };
 
 /* ---- gates ---- */
 

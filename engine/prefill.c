@@ -121,7 +121,6 @@ static int32_t before_image(const gen_request *r, int32_t begin, int32_t end)
  * at every boundary instead. */
 int32_t prefill_stop(const engine *e, const slot *s)
 {
-    enum { DELTA_BLOCK = 64 };
     const gen_request *r = s->req;
     const int32_t total = (int32_t)r->prompt.len, begin = s->prompt_done;
     const bool is_whole = model_get_config(e->model)->media_see_both_ways;
@@ -134,7 +133,7 @@ int32_t prefill_stop(const engine *e, const slot *s)
             return last;
         }
     }
-    const int32_t whole = is_whole ? end - last : (end - last) / DELTA_BLOCK * DELTA_BLOCK;
+    const int32_t whole = is_whole ? end - last : (end - last) / NN_DELTA_BLOCK * NN_DELTA_BLOCK;
     return end == total || last + whole == begin ? end : last + whole;
 }
 

@@ -547,9 +547,16 @@ static err_code choose_boundaries(preparation *p, err_detail *detail)
         }
         return ERR_OK;
     }
-    /* A raw prompt may come again as it is: all but its last token is kept. */
-    if (r->prompt.len > 1) {
-        r->boundaries[r->n_boundaries++] = (prompt_boundary){(int32_t)r->prompt.len - 1, true};
+    /* A raw prompt may come again as it is, or go on: what is in front of its last token is kept. Where that
+     * would cut a block of the delta rule, which one that goes on has whole, its whole blocks are kept. */
+    int32_t len = (int32_t)r->prompt.len - 1;
+    r->has_whole_blocks =
+        model_get_config(p->e->model)->n_recurrent_layers > 0 && nn_many_is_exact(p->e->compute);
+    if (r->has_whole_blocks) {
+        len -= len % NN_DELTA_BLOCK;
+    }
+    if (len > 0) {
+        r->boundaries[r->n_boundaries++] = (prompt_boundary){len, true};
     }
     return ERR_OK;
 }

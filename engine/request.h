@@ -79,6 +79,9 @@ struct gen_request {
     grammar *grammar;            /* the form of the answer; NULL: free */
     prompt_boundary *boundaries; /* ascending */
     size_t n_boundaries;
+    /* No message begins blocks of the delta rule anew: all but the last one are whole. Its states are found by
+     * such prompts alone. */
+    bool has_whole_blocks;
     uint64_t scope; /* requests of another scope never share cached prefixes */
     int32_t max_tokens;
     bool starts_in_thinking, may_think, continues;

@@ -159,9 +159,10 @@ bool slot_may_copy(const engine *e, const slot *s)
 
 /* The key of the prompt: the sharing scope, then each token; rows of an image carry bits of its key
  * in the vision cache instead, other ones in each row, so that two images, or one shown in two
- * sizes, differ in all of them. */
+ * sizes, differ in all of them. The first token says how blocks of the delta rule are cut. */
 static void make_key(slot *s)
 {
+    const uint64_t IMAGE_ROW = (uint64_t)1 << 63, WHOLE_BLOCKS = (uint64_t)1 << 62;
     const gen_request *r = s->req;
     s->key[0] = r->scope;
     for (size_t i = 0; i < r->prompt.len; i++) {
@@ -176,8 +177,11 @@ static void make_key(slot *s)
         for (int32_t k = 0; k < media->n_rows; k++) {
             uint64_t row;
             memcpy(&row, bits + 8 * (k % (HASH_BYTES / 8)), sizeof row);
-            s->key[1 + r->embed_rows[media->first_row + k]] = row | (uint64_t)1 << 63;
+            s->key[1 + r->embed_rows[media->first_row + k]] = row | IMAGE_ROW;
         }
+    }
+    if (r->has_whole_blocks) {
+        s->key[1] |= WHOLE_BLOCKS;
     }
     s->n_key = 1 + r->prompt.len;
 }

@@ -494,13 +494,13 @@ static void end_forward(const model_parts *parts, decoder_scratch *sc)
  * own blocks are not cut. */
 static size_t piece_rows(const decoder_scratch *sc, const layer_weights *w)
 {
-    enum { TOKENS = 4, DELTA_BLOCK = 64, MOST = 128, LEAST = 8, ATTENTION_IS_DEARER = 2 };
+    enum { TOKENS = 4, MOST = 128, LEAST = 8, ATTENTION_IS_DEARER = 2 };
     const model_config *cfg = sc->lc.cfg;
     const layer_run *run = &sc->runs[0];
     if (run->exact_rows || !nn_many_is_exact(sc->c)) {
         return SIZE_MAX;
     }
-    size_t rows = (TOKENS * (size_t)cfg->n_layers + DELTA_BLOCK - 1) / DELTA_BLOCK * DELTA_BLOCK;
+    size_t rows = (TOKENS * (size_t)cfg->n_layers + NN_DELTA_BLOCK - 1) / NN_DELTA_BLOCK * NN_DELTA_BLOCK;
     rows = rows < MOST ? rows : MOST;
     if (layer_is_attention(w->kind) && !sc->mixed) {
         const attention_spec *spec = model_config_attention(cfg, w->kind);

@@ -10,7 +10,7 @@
  * whole key is a prefix of the prompt; one with sliding layers, as far back as its blocks reach.
  * Without recurrent layers the longest common prefix counts:
  * its blocks are shared, the rest is cut. Entries are stored where a later prompt is likely to
- * agree: at ends of messages, one token before the end of the prompt, at the end of an answer. A
+ * agree: at ends of messages, near the end of a raw prompt, at the end of an answer. A
  * key has one 64-bit element per token, the token id or, for a row of an image, bits of the image's
  * hash, after a first element for the sharing scope (an API key). Keys are compared in full.
  *

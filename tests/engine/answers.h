@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/mailbox.h"
+#include "compute/nn.h"
 #include "engine/engine.h"
 #include "tests/check.h"
 #include "tests/cpu.h"
@@ -120,6 +121,19 @@ static inline answer answers_to_tokens(engine *e, const int32_t *ids, size_t n, 
     answers_collect(&a, id, 1);
     CHECK_INT(a.n, length);
     return a;
+}
+
+/* Whether a row of a prompt has the same bits whatever the other rows are. */
+static inline bool answers_rows_are_exact(void)
+{
+    compute *c = NULL;
+    err_detail d = {0};
+    CHECK_OK(
+        compute_create(&c, &(compute_options){.n_threads = 1, .cpu_mask = test_cpu_mask(), .fast = true}, &d),
+        d);
+    const bool exact = c && nn_many_is_exact(c);
+    compute_destroy(c);
+    return exact;
 }
 
 #endif

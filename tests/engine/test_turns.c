@@ -3,7 +3,6 @@
  * edit, with thinking on, off and switched. Our own template and a published one, or the file given as
  * argument. */
 #include "bench/turns.h"
-#include "compute/nn.h"
 #include "tests/engine/answers.h"
 
 enum { MAX_TOKENS = 12, LONG_WORDS = 400 };
@@ -32,24 +31,11 @@ static answer ask(engine *e, const turn_case *c, int turn, const char *long_text
     return a;
 }
 
-/* Whether a row of a prompt has the same bits whatever the other rows are. */
-static bool rows_are_exact(void)
-{
-    compute *c = NULL;
-    err_detail d = {0};
-    CHECK_OK(
-        compute_create(&c, &(compute_options){.n_threads = 1, .cpu_mask = test_cpu_mask(), .fast = true}, &d),
-        d);
-    const bool exact = c && nn_many_is_exact(c);
-    compute_destroy(c);
-    return exact;
-}
-
 /* All conversations, greedy and sampled, with the template of a file. */
 static void check_turns(const char *template, const char *words)
 {
     engine *e[2]; /* with a cache and without */
-    const bool exact = rows_are_exact();
+    const bool exact = answers_rows_are_exact();
     for (int i = 0; i < 2; i++) {
         e[i] = answers_open(&(engine_options){.model_dir = check_data("tiny"),
                                               .template_file = template,
