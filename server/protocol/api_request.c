@@ -111,7 +111,8 @@ const json *api_request_stored(api_request *r, const char *id, bool *is_evicted)
         return NULL;
     }
     bytes text = begin_list();
-    const bool found = response_store_get(r->response_store, r->scope, id, clock_ms(), &text);
+    const bool found = response_store_get(r->response_store, r->scope, id, clock_ms(), &text) ||
+                       (r->chain && response_store_get(r->response_store, r->chain, id, clock_ms(), &text));
     *is_evicted = !found && response_store_is_evicted(r->response_store, r->scope, id, clock_ms());
     return keep_list(r, &text, found);
 }
@@ -138,8 +139,10 @@ const json *api_request_talk(api_request *r, const char *id)
 const json *api_request_item_list(api_request *r, const char *id)
 {
     bytes text = begin_list();
-    const bool found = r->error.code == ERR_OK && r->response_store &&
-                       response_store_find_item(r->response_store, r->scope, id, clock_ms(), &text);
+    const bool found =
+        r->error.code == ERR_OK && r->response_store &&
+        (response_store_find_item(r->response_store, r->scope, id, clock_ms(), &text) ||
+         (r->chain && response_store_find_item(r->response_store, r->chain, id, clock_ms(), &text)));
     const json *list = keep_list(r, &text, found);
     return !list && r->error.code == ERR_OK && r->talks ? read_kept(r, id) : list;
 }

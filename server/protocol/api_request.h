@@ -41,6 +41,7 @@ typedef struct api_request {
     reply_options reply;
     file_store *files; /* set before parsing: the store of uploaded files, NULL: none; and their owner */
     uint64_t scope;
+    uint64_t chain; /* set before parsing: who else's responses may be gone on from; 0: nobody's */
     const remote_media *remote;     /* set before parsing: what may be named by URL; NULL: nothing */
     response_store *response_store; /* set before parsing: previous responses; NULL: none */
     const kept_talks *talks; /* set before parsing: conversations; NULL: they are among the responses */

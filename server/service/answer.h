@@ -99,6 +99,7 @@ typedef struct answer {
     const dialect *dialect;
     answer_state state;
     bool is_socket;     /* asked over a WebSocket */
+    bool goes_on;       /* from the end of the socket's chain (conn) */
     bool cancelled;     /* by the client */
     bool ends_thinking; /* the client ended the reasoning */
     answer_timeout timeout;

@@ -305,6 +305,7 @@ static err_code open_body(prep_run *run, api_request *r, bool *is_other, err_det
     r->form = order->form;
     r->template_kwargs = order->template_kwargs;
     r->scope = order->scope;
+    r->chain = order->chain;
     r->cache_name = order->cache_name;
     r->mcp = order->mcp;
     r->turns = job->turns ? json_root(job->turns) : NULL;

@@ -56,6 +56,7 @@ typedef struct prep_order {
      * (preview.h), LOOP_FACTS perhaps, then LOOP_PREVIEW */
     const dialect *dialect;
     uint64_t id, scope;              /* scope: whose, see chat_input */
+    uint64_t chain;                  /* see api_request */
     int64_t key;                     /* which of this server's keys the client has, from 1; 0: none */
     char request_id[NET_REQUEST_ID]; /* what log lines call it; "": nothing */
     engine *engine;                  /* NULL: no model is loaded, LOOP_OTHER_MODEL follows */

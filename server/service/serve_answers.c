@@ -191,6 +191,7 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
     uint64_t conn_id = a->conn;
     a->state = ANSWER_FINISHED;
     a->finished_ms = clock_ms();
+    serve_break_chain(s, a);
     gen_request_free(a->request); /* the reply is kept for minutes, the prompt and its images are not */
     upstream_request_free(a->remote);
     a->request = NULL;
@@ -299,6 +300,8 @@ static void keep_conversation(serve *s, answer *a)
             (void)response_store_put(
                 s->response_store, a->scope, a->chat_id, items->data, items->len, a->n_kept_input,
                 clock_ms()); /* what is not kept cannot be gone on from, and that is said */
+        } else if (!items->failed) {
+            serve_extend_chain(s, a);
         }
     }
     bytes_deinit(items);
@@ -312,6 +315,7 @@ static void finish(serve *s, answer *a)
     api_error e;
     if (has_failed) {
         engine_error(a, &e);
+        serve_break_chain(s, a);
         a->idempotency_key[0] = '\0'; /* who asks again may have more luck */
     }
     if (a->has_reply || (a->opt.stream && !has_failed)) {

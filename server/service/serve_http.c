@@ -715,6 +715,7 @@ void serve_on_close(void *ctx, uint64_t id)
     conn *c = id_table_remove(&s->conns, id);
     if (c) {
         leave_answer(s, c);
+        serve_end_chain(s, c);
         bytes_deinit(&c->frames);
         free(c);
     }

@@ -31,12 +31,14 @@ static err_code prepare(serve *s, answer *a, bool asks_model)
 {
     const char *listed = serve_name_of(s, s->current.path);
     bytes turns = bytes_empty(SIZE_MAX / 2);
+    const conn *c = a->is_socket ? serve_conn(s, a->conn) : NULL;
     if (a->tools.turns.len > 0) {
         bytes_printf(&turns, "[%s]", bytes_str(&a->tools.turns));
     }
     prep_order order = {.dialect = a->dialect,
                         .id = a->id,
                         .scope = a->scope,
+                        .chain = c ? c->chain : 0,
                         .key = access_key_of(&s->access, a->scope),
                         .engine = s->engine,
                         .upstreams = s->upstreams,

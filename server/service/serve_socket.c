@@ -191,6 +191,7 @@ void serve_on_open(void *ctx, uint64_t id, bool extended)
     }
     c->is_socket = true;
     c->is_extended = extended;
+    c->chain = extended ? 0 : hash_random_u64();
     metrics_request(&s->metrics, "responses_ws_open", 101);
     if (extended) {
         greet(s, c);
@@ -349,8 +350,42 @@ static void unknown_response(serve *s, conn *c, const envelope *v)
     serve_socket_error(s, c, &e, v->event_id, v->stream_id, v->response_id);
 }
 
+/* ---- chains ---- */
+
+void serve_end_chain(serve *s, conn *c)
+{
+    if (c->chain_end[0]) {
+        (void)response_store_remove(s->response_store, c->chain, c->chain_end, clock_ms());
+        c->chain_end[0] = '\0';
+    }
+}
+
+void serve_extend_chain(serve *s, const answer *a)
+{
+    conn *c = serve_conn(s, a->conn);
+    const bytes *items = &a->opt.items;
+    if (!c || !c->chain) {
+        return;
+    }
+    serve_end_chain(s, c);
+    if (response_store_put(s->response_store, c->chain, a->chat_id, items->data, items->len, a->n_kept_input,
+                           clock_ms())) {
+        snprintf(c->chain_end, sizeof c->chain_end, "%s", a->chat_id);
+    }
+}
+
+void serve_break_chain(serve *s, const answer *a)
+{
+    conn *c = a->goes_on ? serve_conn(s, a->conn) : NULL;
+    if (c) {
+        serve_end_chain(s, c);
+    }
+}
+
 static void on_create(serve *s, conn *c, const envelope *v, bytes *message, json_doc **doc)
 {
+    const char *previous = json_str(json_get(json_root(*doc), "previous_response_id"), "");
+    const bool goes_on = c->chain_end[0] && strcmp(previous, c->chain_end) == 0;
     int unfinished = 0;
     for (size_t i = 0; i < s->answers.cap; i++) {
         const answer *a = id_table_at(&s->answers, i);
@@ -362,7 +397,10 @@ static void on_create(serve *s, conn *c, const envelope *v, bytes *message, json
         return;
     }
     api_error e;
-    if (!serve_start_answer(s, c, &dialect_event, message, doc, &e)) {
+    answer *a = serve_start_answer(s, c, &dialect_event, message, doc, &e);
+    if (a) {
+        a->goes_on = goes_on;
+    } else {
         serve_socket_error(s, c, &e, v->event_id, v->stream_id, NULL);
     }
 }

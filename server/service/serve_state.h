@@ -113,7 +113,10 @@ typedef struct conn {
         mcp_ticket; /* the resource or prompt of an MCP server it waits for, an owner of orders; 0: none */
     /* WebSocket */
     bool is_socket, is_extended;
-    bytes frames; /* direct messages: u32 length, text, ... */
+    uint64_t
+        chain; /* of a plain socket: whose (response_store) the last answer is that was not to be stored; */
+    char chain_end[48]; /* the socket alone may go on from it; "": there is none */
+    bytes frames;       /* direct messages: u32 length, text, ... */
     size_t frames_pos;
     uint32_t status_seen, session_seen;
     uint32_t unknown_handle; /* of the last upload that was reported as unknown */
@@ -404,6 +407,12 @@ net_pull serve_socket_pull(serve *s, conn *c, bytes *out);
 /* Queues a message; a socket that does not read is closed. */
 void serve_queue_frame(serve *s, conn *c, const bytes *text);
 /* Queues an error event. answer may be NULL. */
+/* The conversation of an answer that was not to be stored: its socket, if it is a plain one, may go on from it, and
+ * from nothing else that was not stored. */
+void serve_extend_chain(serve *s, const answer *a);
+/* An answer has failed: what it went on from is gone, too. */
+void serve_break_chain(serve *s, const answer *a);
+void serve_end_chain(serve *s, conn *c);
 void serve_socket_error(serve *s, conn *c, const api_error *e, const char *event_id, const char *stream_id,
                         const char *response_id);
 /* Sends the reply to input_tokens.count. */

@@ -226,7 +226,7 @@ static void read_input(api_request *r, const json *root, const engine_info *info
         keep_users(r, previous, input);
         context_fit_ask_summary(r, info);
     }
-    if (e->code == ERR_OK && !compacts && r->response_store && (r->reply.store || named)) {
+    if (e->code == ERR_OK && !compacts && r->response_store && (r->reply.store || named || r->chain)) {
         keep_items(r, previous, input);
     }
 }

@@ -47,6 +47,36 @@ test('over a socket, streamed, and across both', async () => {
     ws.destroy();
 });
 
+test('a plain socket goes on from its last answer that is not stored, and from no other', async () => {
+    const socket = (protocols) => Socket.open(server, { protocols, headers: auth(0) });
+    const turn = async (ws, input, previous_response_id, more = {}) => {
+        ws.send({ type: 'response.create', store: false, input, previous_response_id, ...more });
+        const end = await ws.wait((message) => ['response.completed', 'error'].includes(message.type));
+        return end.response ?? end.error.code;
+    };
+    const ws = await socket();
+    const first = await turn(ws, 'one');
+    assert.equal(first.store, false);
+    const second = await turn(ws, '!recall two', first.id);
+    assert.equal(textOf(second), 'You said: two user:one assistant:You said: one user:two');
+    assert.equal(await turn(ws, 'x', first.id), 'previous_response_not_found', 'the last one alone');
+    assert.equal(textOf(await turn(ws, '!recall three', null, { input: [{ type: 'item_reference', id: second.output.at(-1).id }, { role: 'user', content: '!recall three' }] })),
+        'You said: three assistant:You said: two user:one assistant:You said: one user:two user:three');
+    const last = await turn(ws, 'four');
+    await checkUnknown(last.id);
+    await checkUnknown(last.id, 1);
+    for (const other of [await socket(), await socket('parley.v1')]) {
+        assert.equal(await turn(other, 'x', last.id), 'previous_response_not_found');
+        other.destroy();
+    }
+    assert.equal(await turn(ws, [{ type: 'function_call_output', call_id: 'call_none', output: 'x' }], last.id), 'invalid_value');
+    assert.equal(await turn(ws, 'five', last.id), 'previous_response_not_found', 'a failed answer ends it');
+    assert.equal(textOf(await turn(ws, '!recall six')), 'You said: six user:six', 'the socket goes on');
+    const kept = await turn(ws, 'seven', null, { store: true });
+    assert.equal((await ask({ input: 'on', previous_response_id: kept.id })).status, 200);
+    ws.destroy();
+});
+
 test('images and tool calls are part of it', async () => {
     const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
     const image = [{ role: 'user', content: [{ type: 'input_image', image_url: PNG }, { type: 'input_text', text: 'see' }] }];
