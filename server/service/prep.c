@@ -32,9 +32,8 @@ typedef struct prep_job {
     prep *prep;
     prep_order order;
     bytes body;
-    json_doc *turns;    /* of the order; NULL: none */
-    json_doc *doc;      /* of the body, if it came with it */
-    ledger_hold memory; /* of the body, and of what is made of it */
+    json_doc *turns, *doc; /* of the order; of the body, if it came with it; NULL: none */
+    ledger_hold memory;    /* of the body, and of what is made of it */
     prep_ticket *ticket;
     loop_message *accepted,
         *prepared; /* taken at the start: without memory the answer must still be told something */
@@ -285,9 +284,9 @@ static bool may_go_on(void *ctx)
 /* Later rounds get what the first has left of its tokens. */
 static void spend(api_request *r, const prep_order *order)
 {
-    gen_params *p = &r->in->params;
-    if (p->max_tokens > 0 && order->n_written > 0) {
-        p->max_tokens = p->max_tokens > order->n_written ? p->max_tokens - order->n_written : 1;
+    int32_t *most = &r->in->params.max_tokens;
+    if (*most > 0 && order->n_written > 0) {
+        *most = *most > order->n_written ? *most - order->n_written : 1;
     }
 }
 

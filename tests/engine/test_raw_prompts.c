@@ -1,6 +1,7 @@
 /* A raw prompt that goes on from the prefix cache answers with the bits of one that is computed from
- * nothing, wherever the earlier prompt ended, on a small random model of each family. It finds nothing of a chat, whose blocks of the delta rule are cut at messages. Behind what the
- * model itself said, which was computed token by token, the logprobs are the same but for rounding. */
+ * nothing, wherever the earlier prompt ended, on a small random model of each family. It finds nothing
+ * of a chat, whose blocks of the delta rule are cut at messages. Behind what the model itself said,
+ * which was computed token by token, the logprobs are the same but for rounding. */
 #include "tests/engine/answers.h"
 
 #include <math.h>
