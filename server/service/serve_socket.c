@@ -384,7 +384,8 @@ void serve_break_chain(serve *s, const answer *a)
 
 static void on_create(serve *s, conn *c, const envelope *v, bytes *message, json_doc **doc)
 {
-    const char *previous = json_str(json_get(json_root(*doc), "previous_response_id"), "");
+    const char *previous =
+        doc ? json_str(json_get(json_root(*doc), "previous_response_id"), "") : c->chain_end;
     const bool goes_on = c->chain_end[0] && strcmp(previous, c->chain_end) == 0;
     int unfinished = 0;
     for (size_t i = 0; i < s->answers.cap; i++) {

@@ -220,9 +220,15 @@ static void test_cancel(void)
     answer a[3] = {0};
     engine_status before;
     engine_get_status(e, &before);
+    char lines[256]; /* more than one block of the delta rule, so that a state is kept */
+    memset(lines, '\n', sizeof lines);
+    for (size_t i = 0; i < sizeof lines; i += 2) {
+        lines[i] = (char)('a' + i % 26);
+    }
+    lines[sizeof lines - 1] = '\0';
     submit(e, text_request(e, PROMPTS[0], 2000), 400);
     submit(e, text_request(e, PROMPTS[1], 2000), 401);
-    submit(e, text_request(e, PROMPTS[2], 20), 402);
+    submit(e, text_request(e, lines, 20), 402);
     engine_cancel(e, 401);
     engine_cancel(e, 400);
     engine_cancel(e, 12345);

@@ -17,7 +17,10 @@
 enum { LENGTH = 24, LONG = 200, AT_ONCE = 3 };
 
 static const char *const PROMPTS[AT_ONCE] = {
-    "a red circle stands beside a blue square, and behind both of them there is a small green tree",
+    "a red circle stands beside a blue square, and behind both of them there is a small green tree; a "
+    "yellow house stands far away from the tree, and in front of the house there are three white birds, "
+    "two brown dogs and a cat that looks at the birds, while the dogs look at the cat and the house is "
+    "empty, as those who live in it have gone to the river to see the boats",
     "what is left of the house?", "one two three four five six seven eight nine ten"};
 
 static gen_request *request(engine *e, size_t prompt, bool no_draft, bool no_cache, int32_t sparse)

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "tests/engine/answers.h"
 
-enum { N_PROMPTS = 600, PROMPT_TOKENS = 4 };
+enum { N_PROMPTS = 600, PROMPT_TOKENS = NN_DELTA_BLOCK + 1 };
 
 /* Asks for one token behind a prompt of its own and returns how many tokens of the prompt were
  * cached. */

@@ -13,7 +13,7 @@
 #include "engine/cache/disk_file.h"
 #include "tests/model/random_families.h"
 
-enum { PROMPT = 300, MORE = 40, LENGTH = 12, FILES_MAX = 512 };
+enum { PROMPT = 5 * NN_DELTA_BLOCK + 1, MORE = NN_DELTA_BLOCK + 40, LENGTH = 12, FILES_MAX = 512 };
 
 static uint64_t next_id = 1;
 
