@@ -112,12 +112,15 @@ def argument_swapped(line, code):
             yield line[: found.start(1)] + b + ", " + a + line[found.end(2) :]
 
 
+SAME = {"0": {"0", "0.0", "0.0f", "false", "NULL", "ERR_OK", "'\\0'"}, "1": {"1", "true"}}
+
+
 def return_replaced(line, code):
     found = re.match(r"^\s+return (.+);\s*$", code)
     if found and found.group(1).strip():
         was = line[found.start(1) : found.end(1)]
         for new in ("0", "1", f"!({was})"):
-            if new != was:
+            if was not in SAME.get(new, ()):
                 yield replaced(line, found, new, 1)
 
 
@@ -141,7 +144,7 @@ def mutants_of(path, text, only_lines=None):
     for i, (line, code) in enumerate(zip(lines, codes)):
         if not code.strip() or (only_lines is not None and i + 1 not in only_lines):
             continue
-        if is_c and re.match(r"\s*(?:static const|_Static_assert|typedef|enum\b|extern)", code):
+        if is_c and re.match(r"\s*(?:static const|_Static_assert|typedef|enum\b|extern|(?:va_end|assert)\()", code):
             continue
         for name, operator in OPERATORS.items():
             for replacement in operator(line, code):

@@ -5,8 +5,8 @@
     tools/mutate.py --seed 2 -n 50 --since main     only lines that were changed since a commit
     tools/mutate.py --seed 3 -n 20 --only compute --cpu avx2
 
-Needs build/coverage/lines.json (tools/test_map.py --make): only tests that run the changed line can notice it. They run
-cheapest first, until one fails or the time for a change is over. What failed and is no program of ours (a script that
+Needs build/coverage/lines.json (tools/test_map.py --make): which tests run the changed line. They run one after the other
+(`tests_for`), until one fails or the time for a change is over. What failed and is no program of ours (a script that
 speaks to a server, a browser) must fail twice, since other work on the machine can fail it too.
 What fails without the change too is not asked again. A change is killed (a test failed, or hung), survived, or was not built (warnings are errors, as in CI). Those of tests/equivalents.json change
 nothing that shows; each has its reason there. Results go to build/mutants-SEED.json after each change, so that a run
@@ -32,6 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("base", "compute", "text", "model", "vision", "engine", "server", "web")
 EQUIVALENTS = ROOT / "tests" / "equivalents.json"
 LINES = ROOT / "build" / "coverage" / "lines.json"
+FILE_TESTS = 6  # of a file, where none is known to run the changed line
 
 
 def git(*arguments):
@@ -174,16 +175,23 @@ class Copy:
 
 
 def tests_for(path, line, coverage):
-    """The tests that run a line, cheapest first. Only the first line of a statement is counted as run. A real server
-    confines itself and writes no counters: where no test is known, the tests of real programs in the same room."""
-    known, text = coverage["lines"].get(path, {}), (ROOT / path).read_text().split("\n")
-    while line > 1 and str(line) not in known and re.search(r"[^;{}\s]\s*$", text[line - 2]):
+    """The tests that may notice a change of a line: those of the file's own name, which may be newer than the map, then
+    those that run the line, of the same folder first, cheapest first. Only the first line of a statement is counted as
+    run. Where no test is known to run it (rows of tables, what follows a lack of memory), those that run most of the file
+    for their seconds. A real server confines itself and writes no counters: for its files those of real programs in the
+    same room, too."""
+    lines, text = coverage["lines"].get(path, {}), (ROOT / path).read_text().split("\n")
+    while line > 1 and str(line) not in lines and re.search(r"[^;{}\s]\s*$", text[line - 2]):
         line -= 1
-    names = known.get(str(line), [])
-    if not names and path.startswith("server/"):
-        room = (ROOT / "tests" / path).parent
-        names = [f"server/{found.stem}" for found in (*room.glob("real_*.mjs"), *room.glob("*_test.py"))]
-    return sorted(names, key=lambda name: coverage["seconds"].get(name, 0))
+    top, stem, seconds = path.split("/")[0], Path(path).stem, coverage["seconds"]
+    cost = lambda name: seconds.get(name, 5)
+    names = sorted(lines.get(str(line), []), key=lambda name: (name.split("/")[0] != top, cost(name)))
+    if not names:
+        shares = collections.Counter(name for tests in lines.values() for name in tests)
+        names = sorted(shares, key=lambda name: -shares[name] / (1 + cost(name)))[:FILE_TESTS]
+        room = (ROOT / "tests" / path).parent if top == "server" else ROOT
+        names += [f"server/{found.stem}" for found in (*room.glob("real_*.mjs"), *room.glob("*_test.py"))]
+    return list(dict.fromkeys([f"{top}/test_{stem}", *names]))
 
 
 def table(results):

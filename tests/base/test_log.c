@@ -176,6 +176,17 @@ static void test_journal(bytes *out)
     log_set_format(LOG_TEXT);
     captured(out);
     CHECK_STR(bytes_str(out), "<6>srv one\n<3>eng req=r_1 two\n<6>srv three\n");
+    char id[200];
+    memset(id, 'r', sizeof id - 1);
+    id[sizeof id - 1] = '\0';
+    capture();
+    log_set_request(id); /* 63 bytes of it are kept */
+    log_info("srv", "four");
+    log_set_request(NULL);
+    captured(out);
+    const char *said = strstr(bytes_str(out), "req=");
+    CHECK(said != NULL);
+    CHECK_INT(said ? strspn(said + 4, "r") : 0, 63);
 }
 
 /* Last: from here on standard error gets no lines. */

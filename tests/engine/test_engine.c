@@ -186,6 +186,12 @@ static void test_drafts_change_nothing(void)
         }
     }
     CHECK(n_drafted > 0);
+    engine_status status;
+    engine_get_status(e, &status);
+    CHECK_INT(status.n_drafted, n_drafted);
+    CHECK(status.n_first_drafts > 0 && status.n_first_drafts <= status.n_drafted);
+    CHECK(status.n_first_accepted <= status.n_first_drafts &&
+          status.n_first_accepted <= status.n_draft_accepted);
     engine_close(e);
 }
 

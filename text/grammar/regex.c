@@ -238,10 +238,9 @@ static bool take_escape(parser *p, char_set *set, uint32_t *c, bool *is_class)
         *c = letter == '0' ? 0 : (uint32_t)VALUE[named - NAMED];
         return true;
     }
-    bool ok = true;
     if (letter == 'x' || letter == 'u') {
         p->pos++;
-        ok = letter == 'x' ? take_hex(p, 2, c) : take_unicode(p, c);
+        const bool ok = letter == 'x' ? take_hex(p, 2, c) : take_unicode(p, c);
         return ok || refuse(p, ERR_INVALID, "an escape is not complete");
     }
     if ((letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||

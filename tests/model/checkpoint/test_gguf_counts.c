@@ -3,6 +3,8 @@
 #include "model/checkpoint/gguf_config_job.h"
 
 #include "base/compiler.h"
+#include "model/checkpoint/gguf_set.h"
+#include "tests/folder.h"
 #include "tests/model/checkpoint/gguf_maker.h"
 
 static err_detail d;
@@ -77,6 +79,87 @@ static void test_written(gguf_job *j)
     bytes_deinit(&out);
 }
 
+/* What an architecture's file must say, beside what every file must. */
+#define COMMON  "block_count", "embedding_length", "attention.head_count", "attention.layer_norm_rms_epsilon"
+#define STATES  "ssm.conv_kernel", "ssm.state_size", "ssm.group_count", "ssm.time_step_rank", "ssm.inner_size"
+#define EXPERTS "expert_count", "expert_used_count", "expert_feed_forward_length"
+enum { MOST_KEYS = 13 };
+
+static const struct {
+    const char *name;
+    const char *keys[MOST_KEYS];
+} ARCHITECTURES[] = {
+    {"qwen3", {COMMON}},
+    {"qwen35", {COMMON, STATES}},
+    {"qwen35moe", {COMMON, STATES, EXPERTS}},
+    {"qwen3moe", {COMMON, EXPERTS}},
+    {"nemotron_h", {COMMON, STATES}},
+    {"minimax-m2", {COMMON, EXPERTS}},
+    {"glm4moe", {COMMON, EXPERTS}},
+};
+
+/* The document of a file of ARCHITECTURES[a] that says all of its keys but the one numbered `without`. */
+static err_code read_without(size_t a, size_t without, const char *path, bytes *out)
+{
+    static const float numbers[2 * 4] = {0};
+    char key[96];
+    gguf_maker m;
+    gguf_set *set = NULL;
+    bytes file;
+    maker_init(&m);
+    maker_text(&m, "general.architecture", ARCHITECTURES[a].name);
+    for (size_t i = 0; i < MOST_KEYS && ARCHITECTURES[a].keys[i]; i++) {
+        const char *name = ARCHITECTURES[a].keys[i];
+        snprintf(key, sizeof key, "%s.%s", ARCHITECTURES[a].name, name);
+        if (i == without) {
+            continue;
+        }
+        if (strstr(name, "epsilon")) {
+            maker_f32(&m, key, 1e-6f);
+        } else {
+            maker_u32(&m, key, 4);
+        }
+    }
+    snprintf(key, sizeof key, "%s.rope.freq_base", ARCHITECTURES[a].name);
+    maker_f32(&m, key, 1e4f);
+    maker_tensor(&m, "token_embd.weight", 0, (uint64_t[]){4, 2}, 2, numbers, sizeof numbers);
+    bytes_init(&file, 1 << 16);
+    maker_finish(&m, &file);
+    maker_save(&file, path);
+    bytes_deinit(&file);
+    err_code err = gguf_set_open(&set, path, &d);
+    CHECK_OK(err, d);
+    if (!err) {
+        const gguf_config_source from = {.set = set, .path = "x.gguf"};
+        err = gguf_config_json(out, &from, &d);
+    }
+    gguf_set_close(set);
+    return err;
+}
+
+static void test_needed(void)
+{
+    char folder[FOLDER_NAME], path[FOLDER_NAME + 16], expected[128];
+    folder_make(folder);
+    snprintf(path, sizeof path, "%s/x.gguf", folder);
+    for (size_t a = 0; a < ARRAY_LEN(ARCHITECTURES); a++) {
+        bytes out;
+        bytes_init(&out, 1 << 16);
+        CHECK_OK(read_without(a, SIZE_MAX, path, &out), d);
+        for (size_t i = 0; i < MOST_KEYS && ARCHITECTURES[a].keys[i]; i++) {
+            const int before = check_failures;
+            snprintf(expected, sizeof expected, "x.gguf: metadata %s.%s is missing or out of range",
+                     ARCHITECTURES[a].name, ARCHITECTURES[a].keys[i]);
+            CHECK_INT(read_without(a, i, path, &out), ERR_CORRUPT);
+            CHECK_STR(d.text, expected);
+            if (check_failures != before) {
+                fprintf(stderr, "  (%s without %s)\n", ARCHITECTURES[a].name, ARCHITECTURES[a].keys[i]);
+            }
+        }
+        bytes_deinit(&out);
+    }
+}
+
 int main(void)
 {
     bytes file;
@@ -88,5 +171,6 @@ int main(void)
     }
     gguf_file_close(f);
     bytes_deinit(&file);
+    test_needed();
     CHECK_DONE();
 }
