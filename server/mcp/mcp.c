@@ -166,6 +166,24 @@ static void forget_order(mcp *m)
     pthread_mutex_unlock(&m->lock);
 }
 
+static bool is_closing(mcp *m)
+{
+    pthread_mutex_lock(&m->lock);
+    const bool closing = m->closing;
+    pthread_mutex_unlock(&m->lock);
+    return closing;
+}
+
+mcp_result *mcp_last_result(mcp *m, uint64_t owner, uint32_t place)
+{
+    mcp_result *r = mcp_result_create(owner, place);
+    while (!r && !is_closing(m)) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        r = mcp_result_create(owner, place);
+    }
+    return r;
+}
+
 void mcp_tell(mcp *m, mcp_result *result)
 {
     forget_order(m);
@@ -184,7 +202,7 @@ static void begin_job(mcp *m, mcp_job *job)
             return;
         }
     }
-    mcp_result *r = mcp_result_create(job->order.owner, job->order.place);
+    mcp_result *r = mcp_last_result(m, job->order.owner, job->order.place);
     if (r) {
         mcp_result_fail(r, "there is no server %.100s", job->server);
     }

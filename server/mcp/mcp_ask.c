@@ -220,7 +220,7 @@ void mcp_ask_fail(mcp_ask *ask, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    mcp_result *r = mcp_result_create(ask->owner, ask->place);
+    mcp_result *r = mcp_last_result(ask->s->all, ask->owner, ask->place);
     if (r) {
         r->ms = clock_ms() - ask->begun_ms;
         mcp_result_fail(r, "%s: %s", ask->s->config->label, text);

@@ -168,13 +168,14 @@ static bool read_tool(mcp_offer *o, mcp_tool *t, const json *v, const mcp_server
     return true;
 }
 
-static const json *parse_list(json_doc **doc, const bytes *text)
+/* What it holds into *list, NULL for nothing and for what is no list; false without memory. */
+static bool parse_list(const json **list, json_doc **doc, const bytes *text)
 {
-    if (!text || text->len == 0 ||
-        json_parse(doc, bytes_str(text), text->len, LIMIT_JSON_DEPTH + 8, NULL) != ERR_OK) {
-        *doc = NULL;
-    }
-    return *doc ? json_root(*doc) : NULL;
+    const err_code err =
+        text && text->len ? json_parse(doc, bytes_str(text), text->len, LIMIT_JSON_DEPTH + 8, NULL) : ERR_OK;
+    *doc = err == ERR_OK ? *doc : NULL;
+    *list = *doc ? json_root(*doc) : NULL;
+    return err != ERR_NOMEM && !(text && text->failed);
 }
 
 mcp_offer *mcp_offer_create(const mcp_server_config *config, const bytes *tools, const bytes *resources,
@@ -186,16 +187,16 @@ mcp_offer *mcp_offer_create(const mcp_server_config *config, const bytes *tools,
         return NULL;
     }
     atomic_init(&o->refs, 1);
-    const json *list = parse_list(&o->docs[0], tools);
-    bytes rest = bytes_empty(LIMIT_MCP_MESSAGE_BYTES);
+    const json *list = NULL, *both = NULL;
+    bytes rest = bytes_empty(2 * LIMIT_MCP_MESSAGE_BYTES + 8);
     bytes_printf(&rest, "[%s,%s]", resources && resources->len ? bytes_str(resources) : "[]",
                  prompts && prompts->len ? bytes_str(prompts) : "[]");
-    const json *both = parse_list(&o->docs[1], &rest);
+    const bool is_read = parse_list(&list, &o->docs[0], tools) && parse_list(&both, &o->docs[1], &rest);
     bytes_deinit(&rest);
     o->resources = json_child(both);
     o->prompts = o->resources ? json_next(o->resources) : NULL;
     o->tools = arena_calloc(o->arena, json_len(list) + 1, sizeof *o->tools);
-    if (!o->tools) {
+    if (!is_read || !o->tools) {
         mcp_offer_release(o);
         return NULL;
     }

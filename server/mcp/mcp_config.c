@@ -30,13 +30,20 @@ static void problem(mcp_server_config *s, const char *format, ...)
     }
 }
 
-static char *copy(mcp_config *c, mcp_server_config *s, const char *text, size_t len)
+static char *copy(mcp_config *c, const char *text, size_t len)
 {
     char *out = arena_strdup(c->arena, text, len);
-    if (!out) {
-        problem(s, "there is no memory for its configuration");
-    }
+    c->is_short = c->is_short || !out;
     return out;
+}
+
+static void append(mcp_server_config *s, bytes *out, const char *text, size_t len)
+{
+    if (len > out->max - out->len) {
+        problem(s, "one of its texts is longer than %d bytes", TEXT_BYTES);
+    } else {
+        bytes_append(out, text, len);
+    }
 }
 
 /* Appends the value of NAME, env:NAME or NAME:-other, which stands in ${..}. */
@@ -54,9 +61,9 @@ static void append_variable(mcp_server_config *s, bytes *out, const char *text, 
     snprintf(name, sizeof name, "%.*s", (int)n, text);
     const char *value = n < sizeof name ? getenv(name) : NULL;
     if (value) {
-        bytes_append_str(out, value);
+        append(s, out, value, strlen(value));
     } else if (has_other) {
-        bytes_append(out, minus + 2, len - n - 2);
+        append(s, out, minus + 2, len - n - 2);
     } else {
         problem(s, "the variable %.100s of the environment is not set", name);
     }
@@ -73,24 +80,22 @@ static char *expand(mcp_config *c, mcp_server_config *s, const json *v)
             append_variable(s, &text, p + 2, (size_t)(close - p - 2));
             end = close + 1;
         } else {
-            bytes_append_char(&text, *p);
+            append(s, &text, p, 1);
             end = p + 1;
         }
     }
-    if (text.failed) {
-        problem(s, "one of its texts is longer than %d bytes", TEXT_BYTES);
-    }
-    char *out = p ? copy(c, s, bytes_str(&text), text.len) : NULL;
+    c->is_short = c->is_short || text.failed;
+    char *out = p ? copy(c, bytes_str(&text), text.len) : NULL;
     bytes_deinit(&text);
     return out;
 }
 
-static void add_word(mcp_config *c, mcp_server_config *s, mcp_words *w, char *word)
+static void add_word(mcp_config *c, mcp_words *w, char *word)
 {
     if ((w->n & (w->n + 1)) == 0) { /* room for 1, 3, 7 ... and the NULL */
         char **larger = arena_calloc(c->arena, 2 * w->n + 2, sizeof *larger);
         if (!larger) {
-            problem(s, "there is no memory for its configuration");
+            c->is_short = true;
             return;
         }
         if (w->n) {
@@ -129,7 +134,7 @@ static void read_words(mcp_config *c, mcp_server_config *s, mcp_words *w, const 
             problem(s, "%s must be a list of texts", name);
             return;
         }
-        add_word(c, s, w, expand(c, s, v));
+        add_word(c, w, expand(c, s, v));
     }
 }
 
@@ -150,7 +155,8 @@ static void read_pairs(mcp_config *c, mcp_server_config *s, mcp_words *w, const 
             problem(s, "%s.%.80s must be a text on one line", name, json_key(v));
         }
         bytes_printf(&text, "%s%s%s", json_key(v), join, value ? value : "");
-        add_word(c, s, w, copy(c, s, bytes_str(&text), text.len));
+        c->is_short = c->is_short || text.failed;
+        add_word(c, w, copy(c, bytes_str(&text), text.len));
         bytes_deinit(&text);
     }
 }
@@ -172,11 +178,12 @@ static void add_environment(mcp_config *c, mcp_server_config *s)
         if (value && !is_given && strlen(value) < TEXT_BYTES) {
             bytes text = bytes_empty(TEXT_BYTES + 64);
             bytes_printf(&text, "%s=%s", KEPT[i], value);
-            add_word(c, s, &s->env, copy(c, s, bytes_str(&text), text.len));
+            c->is_short = c->is_short || text.failed;
+            add_word(c, &s->env, copy(c, bytes_str(&text), text.len));
             bytes_deinit(&text);
         }
     }
-    add_word(c, s, &s->env, NULL);
+    add_word(c, &s->env, NULL);
 }
 
 static void read_program(mcp_config *c, mcp_server_config *s, const json *entry)
@@ -187,7 +194,7 @@ static void read_program(mcp_config *c, mcp_server_config *s, const json *entry)
         problem(s, "it needs a command (a program) or a url");
         return;
     }
-    add_word(c, s, &s->argv, command);
+    add_word(c, &s->argv, command);
     read_words(c, s, &s->argv, entry, "args");
     read_pairs(c, s, &s->env, entry, "env", "=");
     add_environment(c, s);
@@ -196,13 +203,14 @@ static void read_program(mcp_config *c, mcp_server_config *s, const json *entry)
 
 static void read_address(mcp_config *c, mcp_server_config *s, const json *entry)
 {
-    fetch_target target;
+    fetch_target target = {0};
     s->kind = MCP_HTTP;
     s->url = expand(c, s, json_get(entry, "url"));
     if (!s->problem[0] && (!s->url || !fetch_parse(&target, s->url) || strchr(s->url, '#'))) {
         problem(s, "its url must be http://HOST:PORT/PATH or https://HOST/PATH, without a user "
                    "(a key goes into headers)");
     }
+    c->is_short = c->is_short || target.is_short;
     read_pairs(c, s, &s->headers, entry, "headers", ": ");
 }
 
@@ -216,7 +224,7 @@ static void read_folder(mcp_config *c, mcp_server_config *s, const json *entry)
     } else if (!real || stat(real, &st) != 0 || !S_ISDIR(st.st_mode)) {
         problem(s, "there is no folder %.200s", path);
     } else {
-        s->folder = copy(c, s, real, strlen(real));
+        s->folder = copy(c, real, strlen(real));
     }
     free(real);
 }
@@ -232,7 +240,7 @@ static void check_domains(mcp_config *c, mcp_server_config *s)
         }
     }
     if (s->domains.n == 0) {
-        add_word(c, s, &s->domains, copy(c, s, ALL, sizeof ALL - 1));
+        add_word(c, &s->domains, copy(c, ALL, sizeof ALL - 1));
     }
 }
 
@@ -426,6 +434,9 @@ err_code mcp_config_read(mcp_config **out, const char *file, const char *tools, 
             err = read_tool(c, tools, p + blank, n - blank, d);
         }
         p += n + (p[n] == ',');
+    }
+    if (c->is_short) { /* a server would be missing for as long as this runs */
+        err = err_set(d, ERR_NOMEM, "there is no memory for --mcp-config");
     }
     if (err != ERR_OK) {
         mcp_config_destroy(c);

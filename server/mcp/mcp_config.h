@@ -58,6 +58,7 @@ typedef struct mcp_config {
     arena *arena;
     mcp_server_config servers[MCP_SERVERS];
     size_t n;
+    bool is_short; /* of memory, when it was read */
 } mcp_config;
 
 /* file: the configuration; tools: built-in ones ("calculator,folder=DIR,fetch=HOST"); NULL for none of

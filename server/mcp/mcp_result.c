@@ -155,13 +155,14 @@ void mcp_result_read(mcp_result *r, const json *result)
         bytes text = bytes_empty(LIMIT_MCP_MESSAGE_BYTES);
         json_write(&text, structured);
         add_text(r, bytes_str(&text), text.len, &n_lost);
+        r->text.failed = r->text.failed || text.failed;
         bytes_deinit(&text);
     }
     if (n_lost > 0) {
         bytes_printf(&r->text, "\n[cut here: %zu more bytes]", n_lost);
     }
     r->has_failed = json_is_true(json_get(result, "isError"));
-    if (r->images.failed) {
-        mcp_result_fail(r, "there is no memory for the images of this result");
+    if (r->text.failed || r->images.failed || r->whole.failed) {
+        mcp_result_fail(r, "there is no memory for this result");
     }
 }

@@ -225,7 +225,7 @@ void mcp_session_work(mcp_session *s, const mcp_job *job)
 {
     mcp_ask *ask = mcp_ask_new(s, MCP_WORK, s->config->timeout_s);
     if (!ask) {
-        mcp_result *r = mcp_result_create(job->order.owner, job->order.place);
+        mcp_result *r = mcp_last_result(s->all, job->order.owner, job->order.place);
         if (r) {
             mcp_result_fail(r, "there is no memory for this call");
         }
@@ -290,7 +290,7 @@ static bool on_work(mcp_ask *ask, const json *result, const json *error)
         mcp_ask_fail(ask, "it asks for something that nobody here can give it");
         return false;
     }
-    mcp_result *r = mcp_result_create(ask->owner, ask->place);
+    mcp_result *r = mcp_last_result(s->all, ask->owner, ask->place);
     if (r && error) {
         mcp_result_fail(r, "%s", json_str(json_get(error, "message"), "it answered with an error"));
     } else if (r) {

@@ -121,8 +121,11 @@ struct mcp {
 
 /* mcp.c: publishes what there is now. */
 void mcp_publish(mcp *m);
-/* An order has ended: hands the result over. NULL without memory: nothing is said. */
+/* An order has ended: hands the result over. NULL: nothing is said. */
 void mcp_tell(mcp *m, mcp_result *result);
+/* For what ends an order, which must arrive: without memory it is tried again until some is free. NULL
+ * once all ends. */
+mcp_result *mcp_last_result(mcp *m, uint64_t owner, uint32_t place);
 
 /* mcp_session.c */
 void mcp_session_open(mcp_session *s);

@@ -24,8 +24,10 @@ void fetch_stop(void)
 bool fetch_parse(fetch_target *out, const char *url)
 {
     char *scheme = NULL, *host = NULL;
-    CURLU *parts = strlen(url) < FETCH_URL_MAX ? curl_url() : NULL;
-    bool ok = parts && curl_url_set(parts, CURLUPART_URL, url, CURLU_DISALLOW_USER) == CURLUE_OK &&
+    CURLU *parts = curl_url();
+    out->is_short = !parts;
+    bool ok = parts && strlen(url) < FETCH_URL_MAX &&
+              curl_url_set(parts, CURLUPART_URL, url, CURLU_DISALLOW_USER) == CURLUE_OK &&
               curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
               curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK && strlen(host) < FETCH_HOST_MAX;
     if (ok) {

@@ -23,6 +23,7 @@ enum { FETCH_URL_MAX = 4096, FETCH_HOST_MAX = 256, FETCH_TYPE_MAX = 128 };
 
 typedef struct fetch_target {
     bool is_secure;            /* https */
+    bool is_short;             /* of memory to read it: it may be right */
     char host[FETCH_HOST_MAX]; /* lower case, an IPv6 address without brackets */
 } fetch_target;
 

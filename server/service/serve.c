@@ -120,24 +120,26 @@ void serve_post(void *ctx, loop_message *m)
     net_wake(s->net);
 }
 
+loop_message *serve_new_message(const serve *s, loop_message_type type, uint64_t id, bool must_arrive)
+{
+    loop_message *m = loop_message_create(type, id);
+    while (must_arrive && !m && !atomic_load(&s->closing)) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        m = loop_message_create(type, id);
+    }
+    return m;
+}
+
 void serve_on_engine_event(void *ctx, gen_event *event)
 {
     if (event->request_id & WARM_ID) {
         warm_on_event(((serve *)ctx)->warm, event);
         return;
     }
-    loop_message *m = loop_message_create(LOOP_EVENT, event->request_id);
+    loop_message *m = serve_new_message(ctx, LOOP_EVENT, event->request_id, event->type != GEN_PROGRESS);
     if (!m) {
-        /* Text and the end must arrive, also when there is no memory for the envelope: try again
-         * when some is free. */
-        while (event->type != GEN_PROGRESS && !m && !atomic_load(&((serve *)ctx)->closing)) {
-            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-            m = loop_message_create(LOOP_EVENT, event->request_id);
-        }
-        if (!m) {
-            gen_event_free(event);
-            return;
-        }
+        gen_event_free(event);
+        return;
     }
     m->event = event;
     serve_post(ctx, m);

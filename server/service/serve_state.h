@@ -245,6 +245,9 @@ typedef struct serve {
 void serve_schedule(serve *s, int ms);
 /* Any thread: hands a message to the loop. */
 void serve_post(void *ctx, loop_message *m);
+/* For serve_post, not on the loop's thread. What must arrive does so without memory, too: it is tried
+ * again until some is free. NULL once the loop is gone, and without memory for what need not arrive. */
+loop_message *serve_new_message(const serve *s, loop_message_type type, uint64_t id, bool must_arrive);
 /* Frees a message that will not be handled, with the engine that it may bring. */
 void serve_drop_message(void *message);
 /* net_callbacks */

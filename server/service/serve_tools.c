@@ -240,6 +240,7 @@ static void keep_result(const serve *s, answer *a, const tool_run *run, const mc
                ",{\"type\":\"function_call_output\",\"call_id\":%s,\"output\":[{\"type\":\"input_text\","
                "\"text\":%.*s}",
                run->id, BYTES_ARG(&text));
+    out->failed = out->failed || text.failed;
     bytes_deinit(&text);
     /* each image stands in quotes, and base64 holds none */
     const char *p = bytes_str(&result->images);
@@ -354,6 +355,7 @@ static void take_summary(serve *s, answer *a)
     response_items_compaction(&item, bytes_str(&r->content), r->content.len);
     bytes_append_str(&r->turns, r->turns.len ? "," : "");
     bytes_append(&r->turns, item.data, item.len);
+    r->turns.failed = r->turns.failed || item.failed;
     serve_emit_item(s, a, &item, true);
     bytes_deinit(&item);
     bytes_clear(&r->content);
@@ -482,9 +484,9 @@ void serve_stop_rounds(serve *s, answer *a)
 /* On the thread of the MCP servers. */
 void serve_on_mcp_result(void *ctx, mcp_result *result)
 {
-    loop_message *m = loop_message_create(LOOP_RESULT, result->owner);
+    loop_message *m = serve_new_message(ctx, LOOP_RESULT, result->owner, result->progress < 0.0);
     if (!m) {
-        mcp_result_free(result); /* the answer's time ends it */
+        mcp_result_free(result);
         return;
     }
     m->result = result;

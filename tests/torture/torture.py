@@ -80,7 +80,11 @@ class Client:
         raise Cut(f"{method} {path}: {reply.status} {error['code'] if 'code' in error else error}")
 
     def json(self, *args, **more):
-        return json.loads(self.ask(*args, **more))
+        text = self.ask(*args, **more)
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise Fault(f"{args[1]}: a reply that is no JSON: {text[:1000]!r}")
 
 
 def events(text):

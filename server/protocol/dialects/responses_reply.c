@@ -437,8 +437,11 @@ static void take_run(responses_reply *r, const bytes *text)
 {
     json_doc *doc = NULL;
     reply_item *item = NULL;
-    if (json_parse(&doc, bytes_str(text), text->len, LIMIT_JSON_DEPTH, NULL) != ERR_OK) {
+    bytes copy = bytes_empty(SIZE_MAX / 2);
+    bytes_append(&copy, text->data, text->len);
+    if (copy.failed || json_parse(&doc, bytes_str(text), text->len, LIMIT_JSON_DEPTH, NULL) != ERR_OK) {
         r->has_lost = true;
+        bytes_deinit(&copy);
         return;
     }
     const json *v = json_root(doc);
@@ -452,9 +455,10 @@ static void take_run(responses_reply *r, const bytes *text)
     const bool is_new = !item;
     item = item ? item : add_run(r, id);
     if (item) {
-        bytes_clear(&item->text);
-        bytes_append(&item->text, text->data, text->len);
-        r->has_lost = r->has_lost || item->text.failed;
+        bytes_deinit(&item->text);
+        item->text = copy;
+    } else {
+        bytes_deinit(&copy);
     }
     if (item && is_new) {
         item_event(r, item, "response.output_item.added", false, status);

@@ -1,6 +1,7 @@
 /* The events of a response when allocations fail, one after the other and all from one on: whoever
  * reads comes to a last event, numbers have no gaps that are not said, and what misses text does
  * not end as if it were whole. A chunk of a chat has its text or says that it failed. */
+#include "base/json.h"
 #include "server/protocol/dialects/chat_reply.h"
 #include "server/protocol/dialects/responses_reply.h"
 
@@ -90,12 +91,37 @@ static err_code chunk(void *context)
     return has_failed ? ERR_NOMEM : is_whole ? ERR_OK : ERR_INTERNAL;
 }
 
+/* What this server's tools have done stands in the response whole, or not at all. */
+static err_code item(void *context)
+{
+    static const char TEXT[] =
+        "{\"id\":\"mcp_1\",\"type\":\"mcp_call\",\"status\":\"completed\",\"arguments\":\"{}\"}";
+    responses_reply r;
+    reply_pieces pieces;
+    json_doc *doc = NULL;
+    bytes logprobs = bytes_empty(8), out = {.data = room, .cap = sizeof room - 1, .max = sizeof room - 1};
+    reply_pieces_init(&pieces);
+    reply_pieces_add(&pieces, REPLY_ITEM, TEXT, sizeof TEXT - 1);
+    responses_reply_init(&r, context, "m", 4096);
+    responses_reply_delta(&r, &pieces, &logprobs);
+    const bool has_lost = r.has_lost || pieces.failed;
+    responses_reply_write(&out, &r);
+    err_code err = json_parse(&doc, bytes_str(&out), out.len, 32, NULL);
+    const size_t n = err == ERR_OK ? json_len(json_get(json_root(doc), "output")) : 0;
+    err = err == ERR_OK && has_lost ? ERR_NOMEM : err;
+    json_free(doc);
+    responses_reply_deinit(&r);
+    reply_pieces_deinit(&pieces);
+    return err == ERR_OK && n != 1 ? ERR_INTERNAL : err;
+}
+
 int main(void)
 {
     reply_options opt;
     reply_options_init(&opt);
     CHECK(alloc_fail_each(answer, &opt, 1000) > 10);
     CHECK(alloc_fail_each(chunk, NULL, 1000) > 4);
+    CHECK(alloc_fail_each(item, &opt, 1000) > 4);
     reply_options_deinit(&opt);
     CHECK_DONE();
 }
