@@ -28,8 +28,9 @@ static mcp_state state_of(const mcp_session *s)
 void mcp_publish(mcp *m)
 {
     mcp_catalog *c = mcp_catalog_create(m->n_sessions);
+    m->is_unpublished = !c;
     if (!c) {
-        return; /* the one before stays */
+        return; /* the one before stays until there is memory */
     }
     for (size_t i = 0; i < m->n_sessions; i++) {
         const mcp_session *s = &m->sessions[i];
@@ -295,6 +296,9 @@ static void *loop(void *ctx)
     mcp *m = ctx;
     while (take_wishes(m)) {
         double next = clock_ms() + LONGEST_MS;
+        if (m->is_unpublished) {
+            mcp_publish(m);
+        }
         for (size_t i = 0; i < m->n_sessions; i++) {
             const double at = mcp_session_tick(&m->sessions[i], clock_ms());
             next = at < next ? at : next;

@@ -110,13 +110,12 @@ static bool read_headers(mcp_offer *o, mcp_tool *t)
     return t->headers != NULL;
 }
 
-static bool fits(const json *schema)
+/* room: LIMIT_MCP_SCHEMA_BYTES and one. */
+static bool fits(const json *schema, char *room)
 {
-    bytes text = bytes_empty(LIMIT_MCP_SCHEMA_BYTES);
+    bytes text = {.data = room, .cap = LIMIT_MCP_SCHEMA_BYTES, .max = LIMIT_MCP_SCHEMA_BYTES};
     json_write(&text, schema);
-    const bool ok = !text.failed;
-    bytes_deinit(&text);
-    return ok;
+    return !text.failed;
 }
 
 /* Whether it ends above what mcp_prune leaves, so that nothing was cut from it. */
@@ -139,7 +138,7 @@ static const json *empty_schema(mcp_offer *o)
     return o->docs[2] ? json_root(o->docs[2]) : NULL;
 }
 
-static bool read_tool(mcp_offer *o, mcp_tool *t, const json *v, const mcp_server_config *config)
+static bool read_tool(mcp_offer *o, mcp_tool *t, const json *v, const mcp_server_config *config, char *room)
 {
     const char *name = json_str(json_get(v, "name"), "");
     const json *notes = json_get(v, "annotations"), *schema = json_get(v, "inputSchema");
@@ -154,7 +153,7 @@ static bool read_tool(mcp_offer *o, mcp_tool *t, const json *v, const mcp_server
         t->schema = empty_schema(o);
     }
     if (!json_is(t->schema, JSON_OBJECT) || !is_shallow(t->schema, LIMIT_JSON_DEPTH + 2) ||
-        !fits(t->schema) || (config->kind == MCP_HTTP && !read_headers(o, t))) {
+        !fits(t->schema, room) || (config->kind == MCP_HTTP && !read_headers(o, t))) {
         return false;
     }
     const char *title = json_str(json_get(v, "title"), json_str(json_get(notes, "title"), name));
@@ -196,16 +195,19 @@ mcp_offer *mcp_offer_create(const mcp_server_config *config, const bytes *tools,
     o->resources = json_child(both);
     o->prompts = o->resources ? json_next(o->resources) : NULL;
     o->tools = arena_calloc(o->arena, json_len(list) + 1, sizeof *o->tools);
-    if (!is_read || !o->tools) {
+    char *room = malloc(LIMIT_MCP_SCHEMA_BYTES + 1);
+    if (!is_read || !o->tools || !room) {
+        free(room);
         mcp_offer_release(o);
         return NULL;
     }
     for (const json *v = json_child(list); v; v = json_next(v)) {
         const bool is_hidden = mcp_words_have(&config->hidden, json_str(json_get(v, "name"), ""));
-        const bool ok = o->n_tools < LIMIT_MCP_TOOLS && read_tool(o, &o->tools[o->n_tools], v, config);
+        const bool ok = o->n_tools < LIMIT_MCP_TOOLS && read_tool(o, &o->tools[o->n_tools], v, config, room);
         o->n_tools += ok;
         o->left_out += !ok && !is_hidden;
     }
+    free(room);
     return o;
 }
 

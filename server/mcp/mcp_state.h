@@ -117,6 +117,7 @@ struct mcp {
     mcp_ask *asks;
     int64_t last_id;
     struct mcp_worker *workers;
+    bool is_unpublished; /* for want of memory */
 };
 
 /* mcp.c: publishes what there is now. */

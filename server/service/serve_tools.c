@@ -60,6 +60,7 @@ static bool take_piece(answer *a, const reply_piece *p)
     case REPLY_ARGUMENTS:
         if (last) {
             bytes_append(&last->arguments, p->text.data, p->text.len);
+            a->has_lost = a->has_lost || last->arguments.failed;
         }
         return last != NULL;
     case REPLY_CALL_END:
@@ -102,6 +103,7 @@ void serve_take_runs(answer *a)
         }
     }
     kept.failed = kept.failed || a->pieces.failed;
+    a->has_lost = a->has_lost || kept.failed || a->tools.content.failed || a->tools.reasoning.failed;
     reply_pieces_deinit(&a->pieces);
     a->pieces = kept;
 }

@@ -1,4 +1,5 @@
-/* mcp_decode and mcp_html: a page of any encoding becomes UTF-8, and text of a bounded length. The first byte chooses the charset that its sender names. */
+/* mcp_decode and mcp_html: a page of any encoding becomes UTF-8, and text of a bounded length. The
+ * first byte chooses the charset that its sender names. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

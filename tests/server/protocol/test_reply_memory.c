@@ -102,6 +102,7 @@ static err_code item(void *context)
     bytes logprobs = bytes_empty(8), out = {.data = room, .cap = sizeof room - 1, .max = sizeof room - 1};
     reply_pieces_init(&pieces);
     reply_pieces_add(&pieces, REPLY_ITEM, TEXT, sizeof TEXT - 1);
+    reply_pieces_add(&pieces, REPLY_CONTENT, "words", 5);
     responses_reply_init(&r, context, "m", 4096);
     responses_reply_delta(&r, &pieces, &logprobs);
     const bool has_lost = r.has_lost || pieces.failed;
@@ -112,7 +113,7 @@ static err_code item(void *context)
     json_free(doc);
     responses_reply_deinit(&r);
     reply_pieces_deinit(&pieces);
-    return err == ERR_OK && n != 1 ? ERR_INTERNAL : err;
+    return err == ERR_OK && n != 2 ? ERR_INTERNAL : err;
 }
 
 int main(void)
