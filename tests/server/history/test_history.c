@@ -298,7 +298,7 @@ static void test_search(void)
     history_store_close(st);
 }
 
-/* SQLite adds levels to an index with each merge that has something to do, and opens none of more
+/* SQLite before 3.46 adds levels to an index with each merge that has something to do, and opens none of more
  * than 2,000. n merges of the index of a history with a chat that is still being answered. */
 static void check_merged(int n)
 {
@@ -337,7 +337,9 @@ static void check_merged(int n)
     database_begin(db);
     /* the record of its levels, two bytes each */
     query *q = database_query(db, "SELECT length(block) FROM text_search_data WHERE id = 10", "");
-    CHECK(query_returned(q) > (int64_t)2 * n);
+    const bool many = query_returned(q) > (int64_t)2 * n;
+    q = database_query(db, "SELECT CAST(substr(sqlite_version(), 3) AS REAL) < 46", "");
+    CHECK(many || !query_returned(q));
     CHECK_OK(database_end(db, ERR_OK, &d), d);
     database_close(db);
     st = open_store(name, QUOTA);
