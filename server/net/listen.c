@@ -18,6 +18,9 @@
 #include "base/file.h"
 
 enum { BACKLOG = 512, FIRST_INHERITED = 3, PROBE_S = 30, PROBE_GAP_S = 10, PROBES = 3 };
+enum {
+    SEND_BUFFER_BYTES = 256 << 10
+}; /* left alone, the system holds megabytes for a client that does not read */
 
 static const char UNIX_PREFIX[] = "unix:";
 
@@ -255,7 +258,8 @@ int listeners_accept(listeners *l, size_t i, char peer[LISTEN_PEER_MAX])
     if (!from->is_unix) {
         /* Failures are ignored: these options concern latency and vanished peers, not correctness.
          * */
-        const int on = 1, idle = PROBE_S, gap = PROBE_GAP_S, n = PROBES;
+        const int on = 1, idle = PROBE_S, gap = PROBE_GAP_S, n = PROBES, unread = SEND_BUFFER_BYTES;
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &unread, sizeof unread);
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
         (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
