@@ -268,6 +268,8 @@ static const other_field OTHER_FIELDS[] = {
     {"user", ALL, JSON_STRING, NULL, NULL},
     {"safety_identifier", ALL, JSON_STRING, NULL, NULL},
     {"prompt_cache_key", ALL, JSON_STRING, NULL, NULL},
+    {"prompt_cache_options", ALL, JSON_OBJECT, NULL, NULL},
+    {"prompt_cache_retention", ALL, JSON_STRING, "in_memory in-memory 24h ", NULL},
     {"service_tier", ALL, JSON_STRING, "auto default flex scale priority ", NULL},
     {"metadata", 1 << OTHER_CHAT | 1 << OTHER_COMPLETION | MESSAGES, JSON_OBJECT, NULL, NULL},
     {"service_tier", MESSAGES, JSON_STRING, "auto standard_only ", NULL},
@@ -285,6 +287,14 @@ static const other_field OTHER_FIELDS[] = {
      NULL},
     {"max_tool_calls", 1 << OTHER_RESPONSES, JSON_NUMBER, NULL, NULL},
     {"prompt", 1 << OTHER_RESPONSES, JSON_OBJECT, NULL, "this server keeps no prompts"},
+};
+
+/* Of prompt_cache_options: what happens anyway. */
+static const other_field CACHE_OPTIONS[] = {
+    {"mode", ALL, JSON_STRING, "implicit ", NULL},
+    {"ttl", ALL, JSON_STRING, "30m ", NULL},
+    {"prewarm", ALL, JSON_BOOL, NULL, "save the prompt under a name, with POST /v1/cache/NAME"},
+    {"comparison_response_id", ALL, JSON_STRING, NULL, "what was cached is counted, not compared"},
 };
 
 static const char *const TYPE_NAMES[] = {
@@ -330,12 +340,20 @@ static void check_other(first_error *e, const other_field *f, const json *v)
     }
 }
 
-void other_fields_check(first_error *e, const json *root, other_protocol protocol)
+static void check_others(first_error *e, const other_field *fields, size_t n, const json *object,
+                         other_protocol protocol)
 {
-    for (size_t i = 0; i < ARRAY_LEN(OTHER_FIELDS); i++) {
-        const json *v = json_get(root, OTHER_FIELDS[i].name);
-        if (json_typeof(v) != JSON_NULL && (OTHER_FIELDS[i].protocols & 1U << protocol)) {
-            check_other(e, &OTHER_FIELDS[i], v);
+    for (size_t i = 0; i < n; i++) {
+        const json *v = json_get(object, fields[i].name);
+        if (json_typeof(v) != JSON_NULL && (fields[i].protocols & 1U << protocol)) {
+            check_other(e, &fields[i], v);
         }
     }
+}
+
+void other_fields_check(first_error *e, const json *root, other_protocol protocol)
+{
+    check_others(e, OTHER_FIELDS, ARRAY_LEN(OTHER_FIELDS), root, protocol);
+    check_others(e, CACHE_OPTIONS, ARRAY_LEN(CACHE_OPTIONS), json_get(root, "prompt_cache_options"),
+                 protocol);
 }

@@ -23,9 +23,24 @@ static void write_top(bytes *out, const json *entry)
     bytes_append_char(out, '}');
 }
 
-/* The four parallel lists of this older form, from the entries that a chat's reply shows as they
- * are. */
-static void write_logprobs(bytes *out, const char *entries)
+/* Where in the text each token begins, in characters: the last of which may end with the next token. */
+static void write_offsets(bytes *out, const json *list)
+{
+    size_t n = 0;
+    bytes_append_str(out, ",\"text_offset\":[");
+    for (const json *v = json_child(list); v; v = json_next(v)) {
+        bytes_printf(out, "%zu%s", n, json_next(v) ? "," : "");
+        for (const json *b = json_child(json_get(v, "bytes")); b; b = json_next(b)) {
+            int64_t byte = 0;
+            n += json_int(b, 0, 255, &byte) && (byte & 0xC0) != 0x80;
+        }
+    }
+    bytes_append_char(out, ']');
+}
+
+/* The parallel lists of this older form, from the entries that a chat's reply shows as they are; of the whole
+ * text also its offsets. */
+static void write_logprobs(bytes *out, const char *entries, bool is_whole)
 {
     static const char *const MEMBERS[] = {"token", "logprob", NULL};
     static const char *const NAMES[] = {"tokens", "token_logprobs", "top_logprobs"};
@@ -48,20 +63,24 @@ static void write_logprobs(bytes *out, const char *entries)
             bytes_append_str(out, json_next(v) ? "," : "");
         }
     }
-    bytes_append_str(out, "]}");
+    bytes_append_char(out, ']');
+    if (is_whole) {
+        write_offsets(out, list);
+    }
+    bytes_append_char(out, '}');
     json_free(doc);
     bytes_deinit(&text);
 }
 
 static void write_choice(bytes *out, int index, const reply_pieces *pieces, const char *logprobs,
-                         const char *finish)
+                         const char *finish, bool is_whole)
 {
     bytes text = bytes_empty(SIZE_MAX / 2);
     for (size_t i = 0; pieces && i < pieces->n; i++) {
         bytes_append(&text, pieces->items[i].text.data, pieces->items[i].text.len);
     }
     bytes_json(out, "{\"index\":%d,\"text\":%.*s,\"logprobs\":", index, BYTES_ARG(&text));
-    write_logprobs(out, logprobs);
+    write_logprobs(out, logprobs, is_whole);
     bytes_json(out, ",\"finish_reason\":%s}", finish);
     out->failed = out->failed || text.failed;
     bytes_deinit(&text);
@@ -69,7 +88,7 @@ static void write_choice(bytes *out, int index, const reply_pieces *pieces, cons
 
 void completion_reply_choice_whole(bytes *out, const chat_reply_meta *m, const chat_reply_choice *choice)
 {
-    write_choice(out, m->index, choice->pieces, choice->logprobs, choice->finish);
+    write_choice(out, m->index, choice->pieces, choice->logprobs, choice->finish, true);
 }
 
 static void write_chunk(bytes *out, const chat_reply_meta *m, const reply_pieces *pieces,
@@ -78,7 +97,7 @@ static void write_chunk(bytes *out, const chat_reply_meta *m, const reply_pieces
     bytes_append_str(out, "data: ");
     chat_reply_identity(out, m, COMPLETION_REPLY_OBJECT);
     bytes_append_str(out, ",\"choices\":[");
-    write_choice(out, m->index, pieces, logprobs, finish);
+    write_choice(out, m->index, pieces, logprobs, finish, false);
     bytes_append_char(out, ']');
     bytes_append_str(out, m->include_usage ? ",\"usage\":null" : "");
     reply_json_timings(out, t);

@@ -75,6 +75,9 @@ test('a raw prompt is continued: whole, streamed, with its echo, with logprobs',
     assert.deepEqual(tokens, ['a', 'b', 'c']);
     assert.ok(values.every((value) => value <= 0));
     assert.ok(tops.every((top) => Object.keys(top).length >= 1));
+    const offsets = async (more) => (await ask('/v1/completions', { prompt: 'aé?', logprobs: 1, ...more })).choices[0].logprobs.text_offset;
+    assert.deepEqual(await offsets(), [0, 1, 2, 2], 'in characters: the second byte of one begins none');
+    assert.deepEqual(await offsets({ echo: true }), [0, 1, 2, 2, 3, 4, 5, 5]);
 });
 
 test('logprobs of a response are those of the chat, whole and streamed', async () => {
@@ -90,6 +93,18 @@ test('logprobs of a response are those of the chat, whole and streamed', async (
     assert.deepEqual(of('content_part.done')[0].part.logprobs, wanted);
     assert.deepEqual((await ask('/v1/responses', { input: 'é?' })).output[0].content[0].logprobs, []);
     assert.equal((await ask('/v1/responses', { input: 'a', top_logprobs: 1 }, 400)).error.param, 'top_logprobs');
+});
+
+test('options of the prompt cache: what happens anyway, and nothing else', async () => {
+    for (const [path, body] of [['/v1/responses', { input: 'a' }], ['/v1/chat/completions', { messages: [{ role: 'user', content: 'a' }] }], ['/v1/completions', { prompt: 'a' }]]) {
+        const prompt_cache_options = { mode: 'implicit', ttl: '30m', prewarm: false, comparison_response_id: null };
+        await ask(path, { ...body, prompt_cache_key: 'k', prompt_cache_retention: '24h', prompt_cache_options });
+        for (const [name, value] of [['mode', 'explicit'], ['ttl', '12h'], ['prewarm', true], ['prewarm', 1], ['comparison_response_id', 'resp_1']]) {
+            assert.equal((await ask(path, { ...body, prompt_cache_options: { [name]: value } }, 400)).error.param, name);
+        }
+        assert.equal((await ask(path, { ...body, prompt_cache_options: 'x' }, 400)).error.param, 'prompt_cache_options');
+        assert.equal((await ask(path, { ...body, prompt_cache_retention: '7d' }, 400)).error.param, 'prompt_cache_retention');
+    }
 });
 
 test('the options of the text are echoed', async () => {

@@ -91,7 +91,7 @@ test('a body that is not a JSON object is 400, of another type 415', async () =>
 
 const SAMPLING = ['temperature', 'top_p', 'top_k', 'min_p', 'presence_penalty', 'frequency_penalty', 'repetition_penalty', 'repeat_penalty', 'seed', 'logit_bias', 'stop', 'mtp', 'cache_prompt', 'parley'];
 const LENGTH = ['max_tokens', 'max_completion_tokens', 'n_predict', 'n', 'stream_options', 'return_progress', 'timings_per_token', 'logprobs'];
-const OTHER = ['model', 'stream', 'user', 'safety_identifier', 'prompt_cache_key', 'service_tier', 'metadata', 'store'];
+const OTHER = ['model', 'stream', 'user', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention', 'service_tier', 'metadata', 'store'];
 const THINKING = ['chat_template_kwargs', 'enable_thinking', 'reasoning_effort', 'reasoning_budget', 'mm_processor_kwargs'];
 const TOOLS = ['tools', 'tool_choice', 'parallel_tool_calls'];
 const message = [{ role: 'user', content: 'hello' }];
