@@ -58,7 +58,7 @@ test('the fields of the file are those that the code reads', () => {
     for (const [file, n] of [['request_fields.c', 12], ['api_request.c', 9], ['thinking_fields.c', 2], ['dialects/responses_request.c', 15], ['dialects/messages_request.c', 15]]) {
         assert.ok(fieldsOf(`protocol/${file}`).size >= n, `the fields of ${file} were found: ${[...fieldsOf(`protocol/${file}`)]}`);
     }
-    const others = [...read('server/protocol/request_fields.c').split('OTHER_FIELDS[] = {')[1].matchAll(/^ {4}\{"(\w+)", ([^,]+),/gm)];
+    const others = [...read('server/protocol/request_fields.c').split('OTHER_FIELDS[] = {')[1].split('};')[0].matchAll(/^ {4}\{"(\w+)", ([^,]+),/gm)];
     assert.ok(others.length > 10, 'the table was found');
     for (const [, field, protocols] of others) {
         for (const [bit, body] of [['OTHER_CHAT', 'ChatRequest'], ['OTHER_COMPLETION', 'CompletionRequest'], ['OTHER_RESPONSES', 'ResponsesRequest']]) {

@@ -75,9 +75,8 @@ test('a raw prompt is continued: whole, streamed, with its echo, with logprobs',
     assert.deepEqual(tokens, ['a', 'b', 'c']);
     assert.ok(values.every((value) => value <= 0));
     assert.ok(tops.every((top) => Object.keys(top).length >= 1));
-    const offsets = async (more) => (await ask('/v1/completions', { prompt: 'aé?', logprobs: 1, ...more })).choices[0].logprobs.text_offset;
-    assert.deepEqual(await offsets(), [0, 1, 2, 2], 'in characters: the second byte of one begins none');
-    assert.deepEqual(await offsets({ echo: true }), [0, 1, 2, 2, 3, 4, 5, 5]);
+    const bytes = (await ask('/v1/completions', { prompt: 'aé?', logprobs: 1 })).choices[0].logprobs;
+    assert.deepEqual(bytes.text_offset, [0, 1, 2, 2], 'in characters: the second byte of one begins none');
 });
 
 test('logprobs of a response are those of the chat, whole and streamed', async () => {

@@ -39,6 +39,7 @@ test('completions tell the logprobs of their prompt: as the answer to each of it
     const whole = (await complete({ prompt: ids, echo: true, logprobs: 5, max_tokens: 0 })), [{ text, logprobs, finish_reason }] = whole.choices;
     assert.equal(logprobs.tokens.length, ids.length);
     assert.equal(text, logprobs.tokens.join(''));
+    assert.deepEqual(logprobs.text_offset, logprobs.tokens.map((_, i) => [...logprobs.tokens.slice(0, i).join('')].length));
     assert.deepEqual([logprobs.token_logprobs[0], logprobs.top_logprobs[0], finish_reason, whole.usage.completion_tokens], [null, null, 'length', 0]);
     for (const k of [1, 2, 14, 15, 16, 17, 100, 255, 256, 257, ids.length - 1]) { // among them where chunks and events end
         assert.ok(k < ids.length);
