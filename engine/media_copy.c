@@ -98,6 +98,17 @@ static bool is_taken(const copying *job, const image_plan *plan, image_size size
            (is_common || (is_known && !job->order->only_common));
 }
 
+static err_code give_itself(copying *job, const image_plan *plan, const uint8_t *data, size_t n_bytes,
+                            err_detail *detail)
+{
+    job->file.mime = image_format_mime(plan->format);
+    job->file.data = data;
+    job->file.n_bytes = n_bytes;
+    job->file.width = plan->width;
+    job->file.height = plan->height;
+    return job->order->each(job->order->ctx, &job->file, detail);
+}
+
 /* of_video: a frame of a list, as small as the video's frames are; else in its own size or a smaller one. */
 static err_code copy_image(copying *job, const uint8_t *data, size_t n_bytes, bool of_video,
                            err_detail *detail)
@@ -122,13 +133,9 @@ static err_code copy_image(copying *job, const uint8_t *data, size_t n_bytes, bo
     if (err != ERR_OK) {
         return err;
     }
-    if (is_taken(job, &plan, size)) {
-        job->file.mime = image_format_mime(plan.format);
-        job->file.data = data;
-        job->file.n_bytes = n_bytes;
-        job->file.width = plan.width;
-        job->file.height = plan.height;
-        return o->each(o->ctx, &job->file, detail);
+    const bool goes_as_it_is = is_taken(job, &plan, size);
+    if (goes_as_it_is && !o->checks) {
+        return give_itself(job, &plan, data, n_bytes, detail);
     }
     err = ledger_take(o->memory, "the image", plan.bytes, &patience, detail);
     if (err != ERR_OK) {
@@ -136,7 +143,8 @@ static err_code copy_image(copying *job, const uint8_t *data, size_t n_bytes, bo
     }
     err = image_reader_read(&img, &read, &plan, size.width, size.height, detail);
     if (err == ERR_OK) {
-        err = give_jpeg(job, &img, size, of_video ? FRAME_QUALITY : IMAGE_QUALITY, detail);
+        err = goes_as_it_is ? give_itself(job, &plan, data, n_bytes, detail)
+                            : give_jpeg(job, &img, size, of_video ? FRAME_QUALITY : IMAGE_QUALITY, detail);
     }
     image_deinit(&img);
     ledger_give(o->memory, plan.bytes);

@@ -29,6 +29,7 @@ typedef struct media_copy_order {
     int64_t max_pixels;    /* of an image, or of all frames together, unless the part asks for fewer */
     int32_t max_frames;    /* of a video that does not say; a part may ask for as many as the options allow */
     bool only_common;      /* images in other formats than PNG and JPEG become JPEG */
+    bool checks;           /* an image that goes as it is is decoded all the same, to find damage */
     ledger_hold *memory;   /* where what it takes is reserved while it lasts */
     /* Gets each file, which is valid during the call; an error ends it and is returned. */
     err_code (*each)(void *ctx, const media_copy_file *file, err_detail *detail);

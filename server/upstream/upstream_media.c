@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "server/media/data_uri.h"
 #include "server/media/file_writer.h"
+#include "server/protocol/content_parts.h"
 
 /* Of a file that is read in pieces: a multiple of 3, so that their base64 joins. */
 enum { PIECE = 3 << 14 };
@@ -223,11 +224,21 @@ err_code upstream_media_write(upstream_media *m, bytes *out, const chat_part *pa
                                     .max_pixels = is_video ? LIMIT_UPSTREAM_VIDEO_PIXELS : pixels,
                                     .max_frames = LIMIT_UPSTREAM_FRAMES,
                                     .only_common = m->engine == UPSTREAM_LLAMA_CPP,
+                                    .checks = part->is_found,
                                     .memory = m->memory,
                                     .each = write_image,
                                     .cancelled = is_cancelled,
                                     .ctx = &w};
     const err_code err = is_video && m->sends_files ? write_video(&w, d) : media_copy(m->copier, &order, d);
+    if (part->is_found && err != ERR_OK && err != ERR_NOMEM && err != ERR_BUSY && err != ERR_CANCELLED) {
+        chat_part words = *part;
+        content_leave_out(&words); /* as for a model here */
+        bytes_json(out, "{\"type\":\"text\",\"text\":%s}", words.text);
+        if (d) {
+            *d = (err_detail){0};
+        }
+        return ERR_OK;
+    }
     if (err != ERR_OK && d && !d->param[0] && part->param) {
         snprintf(d->param, sizeof d->param, "%s", part->param);
     }

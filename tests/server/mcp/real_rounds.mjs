@@ -102,6 +102,10 @@ test('pictures of a result go to the other server', async () => {
     const output = await respond([show('color.png', 'arrow.png'), { content: 'Two.' }], { tools });
     assert.equal(output.at(-1).content[0].text, 'Two.');
     assert.deepEqual(given(), [picture('color.png'), picture('arrow.png')].map((data) => `data:image/png;base64,${data}`));
+    const half = await respond([show('damaged', 'arrow.png'), { content: 'One.' }], { tools });
+    assert.equal(half.at(-1).content[0].text, 'One.');
+    assert.deepEqual(given(), [`data:image/png;base64,${picture('arrow.png')}`]);
+    assert.match(JSON.stringify(upstream.requests.at(-1).body.messages), /an image is left out: it cannot be read/);
 });
 
 process.on('exit', () => server.child.kill());
