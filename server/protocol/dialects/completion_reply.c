@@ -23,17 +23,34 @@ static void write_top(bytes *out, const json *entry)
     bytes_append_char(out, '}');
 }
 
-/* Where in the text each token begins, in characters: the last of which may end with the next token. */
+static bool begins_character(int64_t byte)
+{
+    return (byte & 0xC0) != 0x80;
+}
+
+/* The characters that begin in a token. The first one of a prompt has no bytes of its own. */
+static size_t count_characters(const json *entry)
+{
+    const json *list = json_get(entry, "bytes");
+    size_t n = 0;
+    for (const json *v = json_child(list); v; v = json_next(v)) {
+        int64_t byte = 0;
+        n += json_int(v, 0, 255, &byte) && begins_character(byte);
+    }
+    for (const char *p = list ? "" : json_str(json_get(entry, "token"), ""); *p; p++) {
+        n += begins_character((unsigned char)*p);
+    }
+    return n;
+}
+
+/* Where in the text each token begins, in characters. */
 static void write_offsets(bytes *out, const json *list)
 {
     size_t n = 0;
     bytes_append_str(out, ",\"text_offset\":[");
     for (const json *v = json_child(list); v; v = json_next(v)) {
         bytes_printf(out, "%zu%s", n, json_next(v) ? "," : "");
-        for (const json *b = json_child(json_get(v, "bytes")); b; b = json_next(b)) {
-            int64_t byte = 0;
-            n += json_int(b, 0, 255, &byte) && (byte & 0xC0) != 0x80;
-        }
+        n += count_characters(v);
     }
     bytes_append_char(out, ']');
 }
