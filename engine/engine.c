@@ -495,8 +495,8 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
         log_warn("eng", "%zu compute threads on %zu cores: fewer would be faster", opt->n_threads,
                  cpu_physical_cores());
     }
-    if ((cpu_flags() & opt->cpu_mask & CPU_AVX2) == 0) {
-        log_warn("eng", "plain C kernels: without AVX2 answers are slow");
+    if ((cpu_flags() & opt->cpu_mask & (CPU_AVX2 | CPU_NEON)) == 0) {
+        log_warn("eng", "plain C kernels: answers are slow");
     }
     report_load(opt, "text", 0.0);
     const model_open_options mo = {.mmproj = opt->mmproj,
