@@ -63,8 +63,10 @@ static void check_samples(int64_t total, double source_fps, double fps, int32_t 
     processor_config pc = defaults();
     err_detail d = {0};
     int32_t indices[768], n = 0;
-    CHECK_OK(processor_sample_frames(&pc, total, source_fps, fps, n_wanted, indices, 768, &n, &d), d);
+    indices[n_expected] = -7; /* no more than there are places is written */
+    CHECK_OK(processor_sample_frames(&pc, total, source_fps, fps, n_wanted, indices, n_expected, &n, &d), d);
     CHECK_INT(n, n_expected);
+    CHECK_INT(indices[n_expected], -7);
     for (int32_t i = 0; i < n && i < n_expected; i++) {
         CHECK_INT(indices[i], expected[i]);
     }
