@@ -29,7 +29,11 @@ http_client *http_client_create(void)
     if (c) {
         c->multi = curl_multi_init();
     }
-    if (!c || !c->multi) {
+    /* Without descriptors to spare nothing could ever wake it: every order would wait for its poll. */
+    if (!c || !c->multi || curl_multi_wakeup(c->multi) != CURLM_OK) {
+        if (c && c->multi) {
+            curl_multi_cleanup(c->multi);
+        }
         free(c);
         return NULL;
     }
@@ -331,5 +335,7 @@ bool http_client_is_idle(const http_client *c)
 
 void http_client_wake(http_client *c)
 {
-    curl_multi_wakeup(c->multi);
+    if (curl_multi_wakeup(c->multi) != CURLM_OK) { /* the thread would sleep on, perhaps for a minute */
+        (void)curl_multi_wakeup(c->multi);
+    }
 }
