@@ -77,6 +77,22 @@ test('a plain socket goes on from its last answer that is not stored, and from n
     ws.destroy();
 });
 
+test('a long conversation is summed up on the way over a socket, too, and goes on', async () => {
+    for (const protocols of [undefined, 'parley.v1']) {
+        const ws = await Socket.open(server, { protocols, headers: auth(0) });
+        const input = [{ role: 'user', content: 'x'.repeat(1200) }, { role: 'assistant', content: 'a' }, { role: 'user', content: 'two' }];
+        const context_management = [{ type: 'compaction', compact_threshold: 1000 }];
+        ws.send({ type: 'response.create', input, context_management });
+        const { response: first } = await ws.wait('response.completed');
+        assert.deepEqual(first.output.map((item) => item.type), ['compaction', 'message']);
+        assert.ok(ws.messages.some((m) => m.type === 'response.output_item.done' && m.item.type === 'compaction'));
+        ws.send({ type: 'response.create', input: '!recall three', previous_response_id: first.id });
+        const { response: second } = await ws.wait('response.completed');
+        assert.ok(!textOf(second).includes('xxxx'), 'what was summed up is not sent again');
+        ws.destroy();
+    }
+});
+
 test('images and tool calls are part of it', async () => {
     const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
     const image = [{ role: 'user', content: [{ type: 'input_image', image_url: PNG }, { type: 'input_text', text: 'see' }] }];
