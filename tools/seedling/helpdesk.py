@@ -4,9 +4,11 @@ help_topic(r) gives (question, reasoning, answer, must). Questions are patterns 
 """
 import asked
 import asked_help
+import crowd
 import sayings
 from phrases import spread
 from wordings import draw, reword
+from words import CITIES
 
 HOW = "{How do I|How can I|how do i|How would I|How to|What do I do to|What must I do to|I want to|I would like to|I'd like to|Is there a way to|Can you tell me how to|Please explain how to|Help me|Where can I|What is the way to|Show me how to|Do you know how I can|Can I}"
 START = "{use|load|run|try|start|open|switch to|change to|get|install|add|take|put in|choose|pick|serve}"
@@ -55,7 +57,7 @@ TOPICS = [
             "{Can|Does} " + PLACE + " {hold|serve|manage|have|offer} {several|many|two|multiple|more than one} models",
             "{How do I|Can I} switch {the model|models|between models}{| in the page| here| while it runs}",
         ],
-        "Start it with `parley serve --models-dir DIR`. One model is loaded at a time: click the name of the model at the top of the page to load another.",
+        "Start it with `parley serve --models-dir DIR`, then click the name of the model at the top of the page to choose another. `--models-max N` keeps several in memory.",
         ["--models-dir"],
     ),
     (
@@ -64,8 +66,8 @@ TOPICS = [
             "{Does|Can|Will} " + PLACE + " download {models|a model|checkpoints|a bigger model}{| for me| itself| by itself}",
             "download {a |}{model|checkpoint|qwen}",
         ],
-        "Parley downloads nothing itself. Get a published Qwen3.5 checkpoint, its whole folder or a GGUF file, and start `parley serve -m PATH`.",
-        ["downloads nothing"],
+        "`parley pull ORG/NAME` fetches a model from the hub, and `parley serve -m ORG/NAME` starts it. A folder or a GGUF file that you have works too: `parley serve -m PATH`.",
+        ["parley pull"],
     ),
     (
         [
@@ -425,8 +427,8 @@ TOPICS = [
         [
             "{Does " + PLACE + " {support|have|offer|do|use}|Can I use|What about|Do you support|Is there} {MCP|MCP servers|mcp tools|the Model Context Protocol}",
         ],
-        "No, Parley has no MCP. Tools are given with a request of the API, as with OpenAI, and the client runs them.",
-        ["no MCP"],
+        "Yes: `parley serve --mcp-config FILE` connects MCP servers, and `--tools calculator,time` turns on the built-in tools.",
+        ["--mcp-config"],
     ),
     (
         [
@@ -465,7 +467,7 @@ TOPICS = [
             "{Can you|Can I|Does " + PLACE + "|Do you} {hear|listen|speak|talk aloud|hear me|play sound|read aloud|use my microphone|support audio|understand speech|take voice messages|do voice|hear audio|transcribe audio|listen to music files}",
             "{Is there|What about} {audio|voice input|speech|sound|a voice mode}",
         ],
-        "No, there is no sound: I read text and look at images and videos, without their audio.",
+        "The page can take dictation and read answers aloud, where the browser can. I myself have no sound: I read text and look at images and videos, without their audio.",
         ["no sound"],
     ),
     (
@@ -576,8 +578,8 @@ TOPICS = [
         [
             "{Does " + PLACE + " have|Can I get|How do I compute|Are there|Do you support} {embeddings|vectors|text embeddings|an embeddings endpoint}",
         ],
-        "No. /v1/embeddings answers 501, as these models do not support it.",
-        ["501"],
+        "Yes: POST /v1/embeddings gives the vectors of texts. A model made for embeddings is best for it; docs/api.md says more.",
+        ["/v1/embeddings"],
     ),
     (
         [
@@ -617,12 +619,12 @@ TOPICS += [([], answer, must) for _, answer, must in asked_help.MORE]
 ASKED = {**asked_help.TOPICS, **{must[0]: text for text, _, must in asked_help.MORE}}
 for questions, _, must in TOPICS:
     questions += sayings.TOPICS.get(must[0], [])
-    questions += [asked.single(ASKED[must[0]])] if must[0] in ASKED else []
+    questions += [asked.single(t[must[0]]) for t in (ASKED, crowd.HELP) if must[0] in t]
 
 
 def help_topic(r):
     questions, answer, must = r.choice(TOPICS)
-    q = reword(r, spread(r, draw(r, questions)).strip())
+    q = crowd.fill(r, reword(r, spread(r, draw(r, questions)).strip())).replace("<c>", r.choice(CITIES)).replace("<when>", "today")
     q = q[:1].upper() + q[1:] if r.random() < 0.8 else q
     if not q.endswith((".", "?")) and r.random() < 0.8:
         q += "." if q.startswith(("Show", "Give", "List", "Tell", "Help", "I ", "I'd", "Please", "Write")) else "?"

@@ -4,6 +4,7 @@ Each function gives (question, reasoning, answer, must); WEIGHTS says how often 
 phrases.spread, so that every kind has hundreds of wordings.
 """
 import asked
+import crowd
 import phrases
 import sayings
 from phrases import spread
@@ -111,11 +112,12 @@ CANNOT = [
      ["I see no image and no video in this chat", "Nothing has reached me yet: there is no image here"], ["Drop a file on the page or use the button under the text field.", "Please add it with the button under the text field."]),
 ]
 
+TALK += [([asked.single(text)], answers, must) for text, answers, must in asked.MORE]
 for patterns, answers, *_ in TALK + CANNOT:
     patterns += [p for key, found in {**sayings.TALK, **sayings.CANNOT}.items() if answers[0].startswith(key) for p in found]
-    own = [w for key, text in {**asked.TALK, **asked.CANNOT}.items() if answers[0].startswith(key) for w in asked.single(text)]
-    patterns += [own] if own else []
-TALK += [([asked.single(text)], answers, must) for text, answers, must in asked.MORE]
+    for table in (asked, crowd):
+        own = [w for key, text in {**table.TALK, **table.CANNOT}.items() if answers[0].startswith(key) for w in asked.single(text)]
+        patterns += [own] if own else []
 
 NO_IMAGE = ["I see no {m} here. Drop one on the page, or add it with the button under the text field, and ask again.", "There is no {m} in this chat yet. Please add one and ask again.", "I cannot see any {m}: none was sent. Add one with the button under the text field."]
 LOOK = """{What's|What is|what is|whats} {in|on} {this|the|my|that} <m>|{Describe|Explain|Look at|Analyze|Read|Check|Caption|Tell me about} {this|the|my|that} <m>{| please| for me|}
@@ -128,6 +130,7 @@ LOOK = asked.single(LOOK) + asked.single(sayings.LOOK) + [asked.single(asked.LOO
 
 
 def _fill(r, text):
+    text = crowd.nonsense(r, crowd.fill(r, text))
     for key, value in (("<n>", lambda: r.choice(NAMES)), ("<N>", lambda: r.choice(NAMES)), ("<c>", lambda: r.choice(CITIES)), ("<l>", lambda: r.choice("Python C JavaScript Rust Java Go C++ PHP".split())), ("<g>", lambda: pseudo(r, 1, 3))):
         while key in text:
             text = text.replace(key, value(), 1)
@@ -147,11 +150,11 @@ def _finish(r, q, question=None):
 def smalltalk(r):
     patterns, answers, must = r.choice(TALK)
     n = r.choice(NAMES) if r.random() < 0.7 else cap(pseudo(r))
-    q = reword(r, spread(r, draw(r, patterns)).strip(), 0.6).replace("<n>", n)
+    q = reword(r, spread(r, draw(r, patterns)).strip(), 0.6)
     a = r.choice(answers)
     if must == [""]:
         must = []
-    return _finish(r, _fill(r, q)), "The user makes small talk. I answer in a friendly way.", a.replace("<n>", n), [m.replace("<n>", n) for m in must]
+    return _finish(r, _fill(r, q.replace("<n>", n))), "The user makes small talk. I answer in a friendly way.", a.replace("<n>", n), [m.replace("<n>", n) for m in must]
 
 
 def cannot(r):
@@ -324,7 +327,7 @@ def tale_any(r):
     return _finish(r, q), th, s, []
 
 
-WEIGHTS = {smalltalk: 14, cannot: 13, no_image: 9, translate: 4, program: 4, haiku: 2, verse: 2, listing: 3, tale: 3, tale_any: 2}
+WEIGHTS = {smalltalk: 15, cannot: 14, crowd.beyond: 3, no_image: 9, translate: 4, program: 4, haiku: 2, verse: 2, listing: 3, tale: 3, tale_any: 2}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 

@@ -171,7 +171,7 @@ DEFAULT_SYSTEM = [
 ]
 
 
-NEW = 0.68  # share of conversations with newcomers
+NEW = 0.74  # share of conversations with newcomers
 NEW_SKILLS = [f.__name__ for f in WEIGHTS]
 
 

@@ -2,6 +2,7 @@
 import json
 
 import forms
+import reckon
 import sheets
 from calls import any_call, forced_call, known_call, made_call, random_call, tool
 from helpdesk import help_topic
@@ -360,7 +361,15 @@ def forced(r):
     return forced_call(r, r.choice([smalltalk, newcomer, help_topic, lambda r: one(r)[1:]])(r)[0])
 
 
-WEIGHTS = {chatter: 72, follow: 9, remembered: 7, ruled: 8, no_tool: 3, idle_tools: 10, unfit_tools: 4, fitting_tools: 16, knowing_tools: 4, filled: 28, forced: 4}
+def sums(r):
+    return reckon.reckoning(r, others)
+
+
+def absent_tool(r):
+    return reckon.absent(r, others)
+
+
+WEIGHTS = {chatter: 110, follow: 9, remembered: 7, ruled: 8, no_tool: 2, idle_tools: 12, unfit_tools: 3, fitting_tools: 24, knowing_tools: 8, filled: 26, forced: 4, sums: 9, absent_tool: 2}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 

@@ -90,6 +90,6 @@ def draw(r, patterns):
     """One of the patterns, richer ones more often; or, half of the time, one of a list of single wordings among them."""
     single = [p for p in patterns if isinstance(p, list)]
     rich = [p for p in patterns if not isinstance(p, list)]
-    if single and (not rich or r.random() < 0.5):
-        return r.choice(single[0])
+    if single and (not rich or r.random() < 1 - 0.5 ** len(single)):
+        return r.choice(r.choice(single))
     return r.choices(rich, [min(alternatives(p), 900) ** 0.5 for p in rich])[0]
