@@ -271,21 +271,21 @@ class Encoder:
 LATE_KINDS = dict(scene=28, text=42, chart=20, two=9.5, empty=0.5)
 NEW_KINDS = dict(scene=21, crowd=8, text=42, chart=20, two=5.5, empty=0.5, solid=3)
 EXACT_KINDS = dict(scene=18, crowd=7, text=33, chart=35, two=5, empty=0.5, solid=2.5)
-SHARES = dict(part1=(0.48, 0.64), late=(0.58, 0.73), new=(0.42, 0.56), exact=(0.38, 0.49), voices=(0.35, 0.46), crowd=(0.30, 0.395))  # images, videos; the rest is text
+SHARES = dict(part1=(0.48, 0.64), late=(0.58, 0.73), new=(0.42, 0.56), exact=(0.38, 0.49), voices=(0.35, 0.46), crowd=(0.30, 0.395), people=(0.28, 0.37))  # images, videos; the rest is text
 
 
-def sample(r, mixture="crowd"):
+def sample(r, mixture="people"):
     """One conversation of a mixture of images, videos and texts. late has more reading; new has newcomers too; exact more charts and
-    texts; voices and crowd more texts yet."""
+    texts; voices, crowd and people more texts yet."""
     x, (images, moving) = r.random(), SHARES[mixture]
     if x < images:
-        kinds = dict(part1=pictures.KINDS, late=LATE_KINDS, new=NEW_KINDS, exact=EXACT_KINDS, voices=EXACT_KINDS, crowd=EXACT_KINDS)[mixture]
+        kinds = dict(part1=pictures.KINDS, late=LATE_KINDS, new=NEW_KINDS, exact=EXACT_KINDS, voices=EXACT_KINDS, crowd=EXACT_KINDS, people=EXACT_KINDS)[mixture]
         return pictures.picture_sample(r, r.choices(list(kinds), list(kinds.values()))[0])
     return videos.video_sample(r) if x < moving else talk.conversation(r)
 
 
 # ---------------------------------------------------------------- packing
-def batches(tok, seed, rows=64, length=1024, vrows=64, worker=0, workers=1, start=0, mixture="crowd"):
+def batches(tok, seed, rows=64, length=1024, vrows=64, worker=0, workers=1, start=0, mixture="people"):
     """Packed batches of numpy arrays. Documents lie one after another in rows of `length` tokens, frames in rows of 1024 patches."""
     E = Encoder(tok)
     n = start

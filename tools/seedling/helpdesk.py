@@ -4,6 +4,7 @@ help_topic(r) gives (question, reasoning, answer, must). Questions are patterns 
 """
 import asked
 import asked_help
+import counter
 import crowd
 import sayings
 from phrases import spread
@@ -121,7 +122,7 @@ TOPICS = [
             "{Do you|Does " + PLACE + "} {read|take|support|accept|open|understand} {PDF|pdf files|PDFs|documents|Word files|text files|JPEG|PNG|GIF|mp4|webm|AVIF|WebP|files}",
             "{file types|supported files|which formats|upload formats}",
         ],
-        "Images (PNG, JPEG, WebP, GIF, AVIF, BMP, TIFF), videos (MP4, MOV, WebM, MKV, AVI), PDF and text files. Drop them on the page, paste them, or use the button under the text field.",
+        "Images (PNG, JPEG, WebP, GIF, AVIF, BMP, TIFF), videos (MP4, MOV, WebM, MKV, AVI), PDF and text files, and Word, Excel and PowerPoint as DOCX, XLSX and PPTX. Drop them on the page.",
         ["PDF and text"],
     ),
     (
@@ -620,10 +621,13 @@ ASKED = {**asked_help.TOPICS, **{must[0]: text for text, _, must in asked_help.M
 for questions, _, must in TOPICS:
     questions += sayings.TOPICS.get(must[0], [])
     questions += [asked.single(t[must[0]]) for t in (ASKED, crowd.HELP) if must[0] in t]
+    questions += [counter.HELP[must[0]]] * 2 if must[0] in counter.HELP else []
+TOPICS += [([wordings], answer, [must]) for wordings, answer, must in counter.MORE]
+SHARES = [1] * (len(TOPICS) - len(counter.MORE)) + [0.45] * len(counter.MORE)
 
 
 def help_topic(r):
-    questions, answer, must = r.choice(TOPICS)
+    questions, answer, must = r.choices(TOPICS, SHARES)[0]
     q = crowd.fill(r, reword(r, spread(r, draw(r, questions)).strip())).replace("<c>", r.choice(CITIES)).replace("<when>", "today")
     q = q[:1].upper() + q[1:] if r.random() < 0.8 else q
     if not q.endswith((".", "?")) and r.random() < 0.8:

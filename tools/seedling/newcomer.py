@@ -5,7 +5,10 @@ phrases.spread, so that every kind has hundreds of wordings.
 """
 import asked
 import crowd
+import meanings
+import parlour
 import phrases
+import reach
 import sayings
 from phrases import spread
 from skills import pseudo, word
@@ -147,7 +150,21 @@ def _finish(r, q, question=None):
     return q
 
 
+PARLOUR = parlour.groups(parlour.FEELINGS) + parlour.groups(parlour.TALK)
+_much = [len(w) ** 0.5 for w, _ in PARLOUR]
+
+
+def heard(r):
+    """Small talk with an answer that fits what was said (parlour.py)."""
+    wordings, answers = r.choices(PARLOUR, _much)[0]
+    n = r.choice(NAMES) if r.random() < 0.7 else cap(pseudo(r))
+    q = _fill(r, reword(r, spread(r, r.choice(wordings)).strip().replace("<n>", n), 0.35))
+    return (_finish(r, q) if r.random() < 0.5 else q), "The user makes small talk. I answer in a friendly way.", r.choice(answers).replace("<n>", n), []
+
+
 def smalltalk(r):
+    if r.random() < 0.6:
+        return heard(r)
     patterns, answers, must = r.choice(TALK)
     n = r.choice(NAMES) if r.random() < 0.7 else cap(pseudo(r))
     q = reword(r, spread(r, draw(r, patterns)).strip(), 0.6)
@@ -157,8 +174,22 @@ def smalltalk(r):
     return _finish(r, _fill(r, q.replace("<n>", n))), "The user makes small talk. I answer in a friendly way.", a.replace("<n>", n), [m.replace("<n>", n) for m in must]
 
 
-def cannot(r):
-    patterns, why, helps = r.choice(CANNOT)
+KINDS = dict(weather="I cannot see the weather", clock="I have no clock", news="I don't know the news", prices="I don't know prices", health="I know nothing of medicine", law="I know nothing of the law", act="I cannot do that: I only", unknown="I cannot know that: I only", future="Nobody knows the future", history="I don't know that: I learnt", science="I don't know that well", advice="I know too little")
+_asked = [len(w) ** 0.5 for _, w, _ in reach.ASKED]
+
+
+def refused(r, kind=None):
+    """What cannot be known or done, with an answer that fits it (reach.py)."""
+    _, wordings, answers = r.choices(reach.ASKED, [x if kind in (None, k) else 0 for x, (k, *_) in zip(_asked, reach.ASKED)])[0]
+    q = _fill(r, reword(r, spread(r, r.choice(wordings)).strip(), 0.5))
+    return (_finish(r, q) if r.random() < 0.5 else q), "I cannot know or do this. I say so and what would help.", r.choice(answers), []
+
+
+def cannot(r, kind=None):
+    """What cannot be known or done; kind is one of KINDS."""
+    if r.random() < 0.6:
+        return refused(r, kind)
+    patterns, why, helps = r.choice([c for c in CANNOT if not kind or c[1][0].startswith(KINDS[kind])])
     q = _finish(r, _fill(r, reword(r, spread(r, draw(r, patterns)).strip())))
     w = r.choice(why)
     return q, "I cannot know or do this. I say so and what would help.", f"{w}. {r.choice(helps)}", [w]
@@ -170,7 +201,10 @@ def no_image(r):
     kind = r.choice(["image", "image", "video"])
     said = r.choice(["image", "picture", "photo", "pic", "drawing", "screenshot", "image", "picture", "chart", "painting"] if kind == "image" else ["video", "clip", "movie", "video", "film", "animation"])
     if x < 0.5:
-        q = _finish(r, reword(r, spread(r, draw(r, LOOK)).strip()).replace("<m>", said))
+        if r.random() < 0.4:
+            q = _fill(r, reword(r, spread(r, r.choice(reach.VIDEO if kind == "video" else reach.IMAGE)).strip(), 0.5))
+        else:
+            q = _finish(r, reword(r, spread(r, draw(r, LOOK)).strip()).replace("<m>", said))
     else:
         table = r.choice(["video"] if kind == "video" else ["scene", "scene", "print"])
         tables = dict(scene=phrases.SCENE, print=phrases.PRINT, video=phrases.VIDEO)
@@ -327,7 +361,7 @@ def tale_any(r):
     return _finish(r, q), th, s, []
 
 
-WEIGHTS = {smalltalk: 15, cannot: 14, crowd.beyond: 3, no_image: 9, translate: 4, program: 4, haiku: 2, verse: 2, listing: 3, tale: 3, tale_any: 2}
+WEIGHTS = {smalltalk: 20, cannot: 18, crowd.beyond: 3, no_image: 9, translate: 4, program: 4, haiku: 1.5, verse: 1.5, listing: 2, tale: 2, tale_any: 2, meanings.meaning: 3.5}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 

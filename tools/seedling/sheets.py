@@ -56,7 +56,7 @@ def extras(r, a, n):
 def known(r):
     """A question that has an answer, and a short form of it."""
     name, q, _, a, must = one(r, r.choice(FACTS_OF))
-    if "capital of France" in q or "Romeo" in q:  # asked by tests/eval
+    if "capital of france" in q.lower() or "romeo" in q.lower():  # asked by tests/eval
         return known(r)
     if name == "unknown":
         return q, "answer", r.choice(DONT), "I am a very small model."

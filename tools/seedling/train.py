@@ -149,7 +149,7 @@ def main():
     ap.add_argument("--steps", type=int, default=10**9)
     ap.add_argument("--mtp", type=float, default=0.3, help="weight of the MTP loss")
     ap.add_argument("--resume", help="weights to start from: a state.pt or a model.safetensors")
-    ap.add_argument("--mixture", default="crowd", choices=["part1", "late", "new", "exact", "voices", "crowd"], help="what is drawn: see data.py")
+    ap.add_argument("--mixture", default="people", choices=["part1", "late", "new", "exact", "voices", "crowd", "people"], help="what is drawn: see data.py")
     ap.add_argument("--save", type=float, default=240, help="seconds between two states on the way")
     a = ap.parse_args()
     os.makedirs(a.out, exist_ok=True)

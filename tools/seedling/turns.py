@@ -1,12 +1,15 @@
 """Conversations with newcomers: follow-ups on the last answer, names and facts kept in mind, system prompts, tools that are not there."""
 import json
+import re
 
+import crowd
 import forms
+import makes
 import reckon
 import sheets
 from calls import any_call, forced_call, known_call, made_call, random_call, tool
 from helpdesk import help_topic
-from newcomer import CANNOT, COUPLETS, TRANSLATIONS, cannot, listing, newcomer, no_image, smalltalk, tale, translate, verse, haiku
+from newcomer import COUPLETS, cannot, listing, newcomer, no_image, smalltalk, tale, translate, verse, haiku
 from phrases import casual, spread
 from skills import one, pseudo, word
 from toolbox import natural_call
@@ -58,28 +61,28 @@ def follow(r):
     for _ in range(r.choice([1, 1, 1, 2])):
         o = r.choice(options)
         if o == "again" and len(a) < 300:
-            q2, a2 = spread(r, "{What did you {just |}say|Say that again|Repeat that|Repeat your {last |}answer|Can you repeat that|Once more|Again please|Sorry, what|I missed that. Say it again|please say it again|Could you repeat}{|, please|?}"), f"I said: {a}"
+            q2, a2 = spread(r, "{What did you {just |}say|what was that again|run that by me again|I blinked, what did you say|repeat please|read that out once more|same again|give me that again|one more time|I scrolled past it, again please|could I hear that again|the last answer again|say it a second time|Say that again|Repeat that|Repeat your {last |}answer|Can you repeat that|Once more|Again please|Sorry, what|I missed that. Say it again|please say it again|Could you repeat}{|, please|?}"), f"I said: {a}"
         elif o == "asked":
-            q2, a2 = spread(r, "{What did I {just |}ask|What was my question|What was my last question|Repeat my question|What did I want to know|do you remember my question}{|?}"), f'You asked: "{q}"'
+            q2, a2 = spread(r, "{What did I {just |}ask|what was I asking|which question was that|remind me what I asked|I forgot what I asked you|tell me my own question|quote my question|read my question back to me|what have I just written|What was my question|What was my last question|Repeat my question|What did I want to know|do you remember my question}{|?}"), f'You asked: "{q}"'
         elif o == "upper" and len(a) < 200:
-            q2, a2 = spread(r, "{Write that|Say that|Repeat that|Now|The same|That|Put it|I want it} in {capitals|upper case|capital letters|uppercase|all caps}{| please}"), a.upper()
+            q2, a2 = spread(r, "{Write that|Say that|Repeat that|Now|Shout that|that once more,|Could I have it|Make that|The same|That|Put it|I want it} in {capitals|upper case|capital letters|uppercase|all caps}{| please}"), a.upper()
         elif o == "sure":
-            q2 = spread(r, "{Are you sure|Really|Is that true|Are you certain|Is that correct|You are sure about that|is that right|seriously|For real|do you know that for sure|How sure are you}{|?|??}")
+            q2 = spread(r, "{Are you sure|Really|you positive|honestly|is it really so|can I quote you on that|no kidding|you're not making that up, are you|are you guessing|I doubt that|I have my doubts|hmm, is that so|would you bet on it|that surprises me, is it true|sure about it|double check that|check again|Is that true|Are you certain|Is that correct|You are sure about that|is that right|seriously|For real|do you know that for sure|How sure are you}{|?|??}")
             a2 = f"Yes, I think so: {a[:1].lower() + a[1:] if a.startswith(('The ', 'A ', 'An ', 'There ')) else a}" if kind == "fact" else "Yes, but I am a small model: please check what matters." if kind == "translate" else "Yes, that is from the documents of Parley." if kind == "help" else "Yes, I really cannot, sorry."
         elif o == "why":
-            q2, a2 = spread(r, "{Why|Why is that|How do you know|How did you get that|Explain|Explain that|Can you explain that|How so|Why so|Show me how|What makes you think so}{|?}"), f"This is how I got it: {detail}"
+            q2, a2 = spread(r, "{Why|Why is that|How do you know|how did you work that out|walk me through it|what's the reason|reason?|because?|prove it|where do you get that from|what led you there|show your working|on what grounds|How did you get that|Explain|Explain that|Can you explain that|How so|Why so|Show me how|What makes you think so}{|?}"), f"This is how I got it: {detail}"
         elif o == "why_help":
-            q2, a2 = spread(r, "{How do you know|Where did you get that|Where can I read that|Explain more|Tell me more|More details please|Can you explain that|Where is that written}{|?}"), "It is in the documents of Parley: README.md and the folder docs. They say more than I know."
+            q2, a2 = spread(r, "{How do you know|Where did you get that|who says so|which document says that|can I read up on it|source please|source?|where's that from|is there more on it|give me the background|Where can I read that|Explain more|Tell me more|More details please|Can you explain that|Where is that written}{|?}"), "It is in the documents of Parley: README.md and the folder docs. They say more than I know."
         elif o == "why_not":
-            q2, a2 = spread(r, "{Why not|Why can't you|How come|Why|Why don't you know|What do you know then|Please try|Try it anyway|But I need it|Who can help me then|That's a pity|Just guess|can you guess}{|?}"), r.choice(["I am a very small model with 25 million parameters and learnt only a little. I do not want to make something up.", "I would only make something up: I am a very small model. A bigger one may help: `parley serve -m DIR`."])
+            q2, a2 = spread(r, "{Why not|Why can't you|what stops you|what keeps you from it|is it forbidden|but others can|can't you even try|do it all the same|oh come on, try|what would you need for it|so who could|where else could I ask|that's disappointing|I'd hoped you could|not even a little|pretty please|take a guess|make a wild guess|How come|Why|Why don't you know|What do you know then|Please try|Try it anyway|But I need it|Who can help me then|That's a pity|Just guess|can you guess}{|?}"), r.choice(["I am a very small model with 25 million parameters and learnt only a little. I do not want to make something up.", "I would only make something up: I am a very small model. A bigger one may help: `parley serve -m DIR`."])
         elif o == "short" and kind == "fact":
-            q2, a2 = spread(r, "{Shorter|In one word|Shorter please|Make it shorter|Can you say that shorter|Only the answer|Just the answer|one word please}{|.|?}"), cap(a.rstrip(".").split(" ")[-1]) if not a.startswith(("Yes", "No")) else a.split(",")[0]
+            q2, a2 = spread(r, "{Shorter|In one word|cut it down|too long, the answer alone|brief please|only the word|without the sentence around it|in a word|Shorter please|Make it shorter|Can you say that shorter|Only the answer|Just the answer|one word please}{|.|?}"), cap(re.split(r" (?:is|are|comes|=) ", a.rstrip("."))[-1]) if not a.startswith(("Yes", "No")) else a.split(",")[0]
         elif o == "short" and kind == "help":
-            q2, a2 = spread(r, "{Shorter|In short|Shorter please|Make it shorter|Can you say that shorter|Sum that up|One sentence please}{|.|?}"), a.split(". ")[0].rstrip(".") + "."
+            q2, a2 = spread(r, "{Shorter|In short|cut it down|tl;dr|the short version|too much text, in one line|give me the gist|just the main point|briefly please|Shorter please|Make it shorter|Can you say that shorter|Sum that up|One sentence please}{|.|?}"), a.split(". ")[0].rstrip(".") + "."
         elif o == "another":
             f = tale if kind == "tale" else r.choice([verse, haiku]) if "," not in a.split("\n")[0] else verse
             _, _, a2, _ = f(r)
-            q2 = spread(r, "{Another one|One more|Another|Write another one|Tell me another one|Again|More|A different one|Give me one more|next one|I want another one}{|!|.| please|, please}")
+            q2 = spread(r, "{Another one|One more|encore|and a second one|do it again, new one|what else have you got|next|give us one more|once more but different|I liked that, more|again, another|can I have one more|Another|Write another one|Tell me another one|Again|More|A different one|Give me one more|next one|I want another one}{|!|.| please|, please}")
         elif o == "hero":
             q2, a2 = spread(r, "{What is the name of|What's the name of|How is|Who is|What was the name of} the {<h>|hero}{| called| in the story}".replace("|How is", "")).replace("<h>", detail[0]), f"The {detail[0]} is called {detail[1]}."
             q2 = q2.replace(" called", "")
@@ -87,18 +90,18 @@ def follow(r):
             p = next((w for w in "forest village garden castle mountain island lake city".split() if w in a), None)
             q2, a2 = r.choice(["Where does the story happen?", "Where did it live?", "where is that", "In what place is the story?"]), f"It happens {'on' if p in ('mountain', 'island') else 'by' if p == 'lake' else 'in'} {an(p)}."
         elif o == "end":
-            q2, a2 = r.choice(["How does the story end?", "What happens at the end?", "And then?", "What happened then?"]), "They became friends and stayed friends."
+            q2, a2 = r.choice(["How does it all end?", "what becomes of them?", "And the ending?", "did it end well?", "How does the story end?", "What happens at the end?", "And then?", "What happened then?"]), "They became friends and stayed friends."
         elif o == "topic":
-            q2, a2 = r.choice(["What is the poem about?", "What was it about?", "What is the topic of your poem?", "About what is it?"]), f"It is about {'the ' if detail not in ('spring', 'summer', 'autumn', 'winter') else ''}{detail}."
+            q2, a2 = r.choice(["who or what is it about?", "what is the subject of that?", "Remind me of its topic", "What is the poem about?", "What was it about?", "What is the topic of your poem?", "About what is it?"]), f"It is about {'the ' if detail not in ('spring', 'summer', 'autumn', 'winter') else ''}{detail}."
         elif o == "long":
-            q2, a2 = r.choice(["Make it longer", "Longer please", "Two more lines", "Can you add two lines?", "Add two more lines."]), a + "\n" + r.choice(COUPLETS).replace("<t>", detail).replace("<a>", r.choice(["quiet", "gentle", "little"]))
+            q2, a2 = r.choice(["a bit longer", "two lines more", "go on with it, two lines", "add a pair of lines", "Make it longer", "Longer please", "Two more lines", "Can you add two lines?", "Add two more lines."]), a + "\n" + r.choice(COUPLETS).replace("<t>", detail).replace("<a>", r.choice(["quiet", "gentle", "little"]))
         elif o in ("first", "last"):
             q2, a2 = r.choice([f"What is the {o} one?", f"Which one is {o}?", f"And the {o} one?", f"What was the {o} on your list?"]), f"The {o} one is {detail[0 if o == 'first' else 1]}."
         elif o == "count":
             n = len(a.replace(", ", "\n").split("\n"))
-            q2, a2 = r.choice(["How many are these?", "How many did you list?", "How many is that?", "Count them."]), f"I listed {NUMBERS[n]}."
+            q2, a2 = r.choice(["how many did that make?", "count your list", "what number of things is that?", "How many are these?", "How many did you list?", "How many is that?", "Count them."]), f"I listed {NUMBERS[n]}."
         elif o == "number" and a.startswith("- "):
-            q2, a2 = r.choice(["Make it a numbered list.", "With numbers please", "Number them.", "As a numbered list"]), "\n".join(f"{i + 1}. {x[2:]}" for i, x in enumerate(a.split("\n")))
+            q2, a2 = r.choice(["put numbers in front", "1. 2. 3. please", "number the lines", "Make it a numbered list.", "With numbers please", "Number them.", "As a numbered list"]), "\n".join(f"{i + 1}. {x[2:]}" for i, x in enumerate(a.split("\n")))
         elif o == "more":
             _, _, a2, _ = listing(r)
             q2 = None
@@ -122,8 +125,9 @@ def remembered(r):
     n = r.choice(NAMES) if r.random() < 0.6 else cap(pseudo(r))
     p, c, k, a, f, j = r.choice(NAMES), r.choice(CITIES), r.randint(6, 90), r.choice(ANIMALS), r.choice(forms.DISHES), r.choice(forms.JOBS)
     col = r.choice(forms.COLOR)
+    kin = r.choice([k for k in crowd.LEXICON["who"] if k not in ("team", "little one")])
     items = [
-        ("{My name is|I am|I'm|Call me|You can call me|Hi, I'm|Hello, my name is|hey I'm|People call me|This is} <v>{.|!| by the way.| and I am new here.|, nice to meet you.}", n, ["Nice to meet you, <v>! How can I help you?", "Hello <v>! What can I do for you?"], "{What is my name|What's my name|Who am I|Do you remember my name|Do you know my name|Say my name|what am I called|tell me my name|Can you tell me who I am}", "Your name is <v>."),
+        ("{My name is|I am|I'm|Call me|You can call me|I go under the name of|The name to remember is|on paper I'm|it's|write me down as|Hi, I'm|Hello, my name is|hey I'm|People call me|This is} <v>{.|!| by the way.| and I am new here.|, nice to meet you.}", n, ["Nice to meet you, <v>! How can I help you?", "Hello <v>! What can I do for you?"], "{What is my name|What's my name|Who am I|what did I say I was called|how did I introduce myself|what do you call me|by what name did I come in|which name did I give|do you still know my name|Do you remember my name|Do you know my name|Say my name|what am I called|tell me my name|Can you tell me who I am}", "Your name is <v>."),
         ("{I have|I've got|There is} a {cat|pet|dog|bird} {named|called} <v>{.| at home.}", p, ["<v> is a nice name!"], "{What is my pet's name|What's the name of my pet|How is my pet called|what is my pet called|Do you remember the name of my pet}", "Your pet is called <v>."),
         ("{I live in|I'm from|I come from|I am from|I moved to|My home is} <v>{.|!}", c, ["<v> is a nice place!"], "{Where do I live|Where am I from|What city do I live in|Which city did I name|where do I come from|do you know where I live}", "You live in <v>."),
         ("{I am|I'm} <v> years old{.|!| now.}", str(k), ["Thank you for telling me!"], "{How old am I|What is my age|What's my age|Do you remember how old I am|my age}", "You are <v> years old."),
@@ -131,6 +135,12 @@ def remembered(r):
         ("{My favorite food is|I love to eat|I like to eat|Today I ate|For lunch I had} <v>{.|!}", f, ["That sounds tasty!"], "{What do I like to eat|What is my favorite food|What did I say about food|which food did I name|what did I eat}", "You said <v>."),
         ("{I work as a|I am a|My job is|I'm a} <v>{.|!}", j, ["That is a fine job!"], "{What is my job|What do I do|What's my profession|What do I work as|what am I by profession}", "You are a <v>."),
         ("{I have|I own|We have} a <v>{.| at home.| on the farm.}", a, ["How nice!"], "{Which animal do I have|What animal did I tell you about|What animal do I own}", "You have a <v>."),
+        ("{My <k> is called|my <k>'s name is|I have a <k>, the name is|they call my <k>|my <k>:} <v>{.|}".replace("<k>", kin), p, ["<v> is a nice name!", "Say hello to <v>!"], "{What is my <k> called|what's my <k>'s name|the name of my <k>, please|who was my <k> again|do you remember my <k>'s name}".replace("<k>", kin), f"Your {kin} is called <v>."),
+        ("{I love|I'm into|My hobby is|I spend my weekends with|I am mad about|in my free time it's all} <v>{.|!}", r.choice(crowd.LEXICON["skill"]), ["That sounds like fun!", "What a fine hobby!"], "{What is my hobby|what do I do in my free time|which hobby did I name|what am I into|what do I like to do}", "Your hobby is <v>."),
+        ("{My birthday is|I was born|I have my birthday} {in|some day in} <v>{.|!}", r.choice(MONTHS), ["<v> is a good month!"], "{When is my birthday|in which month was I born|what month is my birthday in|when do I celebrate}", "Your birthday is in <v>."),
+        ("{I'm learning|I study|at school I like|at university I do} <v>{.| at the moment.}", r.choice("maths history biology music English chemistry drawing French law sports".split()), ["I wish you much success with it!"], "{What do I study|what am I learning|which subject did I name|what was my subject}", "You said <v>."),
+        ("{I'm going to|On Saturday I travel to|Next week I fly to|We are off to} <v>{.| soon.|!}", r.choice(CITIES), ["Have a good trip!"], "{Where am I going|where do I travel|what's the goal of my trip|which city am I off to|where was I off to}", "You are going to <v>."),
+        ("{We are|there are|my family has|at home we are} <v> {people|of us}{.| at our table.}", r.choice(NUMBERS[2:9]), ["That is a nice number!"], "{How many are we|how many people are in my family|what number of us are there}", "You said <v>."),
         ("{Remember|Keep in mind|Please remember|Note|Store|Memorize} {the word|this word|this|the code word}: <v>{.|}", word(r), ["I will remember it."], "{What was the word|Which word did I tell you|What was the code word|tell me the word|What should you remember}", "The word was <v>."),
     ]
     L = r.sample(items, r.choice([1, 1, 2, 2, 3]))
@@ -162,8 +172,6 @@ COLOR_WORDS = {k: dict(p.split("=") for p in v.split()) for k, v in COLOR_WORDS.
 
 def in_language(text, lang):
     """The text with its colours in another language."""
-    import re
-
     return re.sub(r"\b(" + "|".join(COLOR_WORDS[lang]) + r")\b", lambda m: COLOR_WORDS[lang][m[1]], text)
 
 
@@ -236,7 +244,7 @@ def ruled(r):
 
 def no_tool(r):
     """A request that needs a tool, and none is given."""
-    if r.random() < 0.6:
+    if r.random() < 0.85:
         while True:
             t, q, args, _, _, _ = known_call(r)
             if t["function"]["name"] not in ("translate", "add", "multiply", "subtract", "random_number"):
@@ -296,35 +304,32 @@ def fitting_tools(r):
             first, t0, a0, _ = smalltalk(r)
             M = [user(first), said(a0, t0)] + M
         return dict(skill="fitting_tools", messages=M, tools=tools, must=[f"<function={f}>"])
-    if x < 0.9:
+    if x < 0.96:
         return dict(skill="fitting_tools", messages=[user(q), said(spread(r, UNFIT), "No tool fits here.")], tools=others(r, r.choice([1, 1, 2, 3]), f), must=["tool"])
     a = spread(r, "{I cannot do that: no tool was given to me.|No tool was given to me, so I cannot do that.|I cannot do that here, I have no tool for it.} {Through the API you can give me one.|A program can give me one through the API.}")
     return dict(skill="fitting_tools", messages=[user(q), said(a, "No tool is given.")], must=["tool"])
 
 
-BARE = [  # beginnings of what cannot be known (newcomer.CANNOT), and tools without arguments that know it
-    ("I cannot see the weather", "weather_now local_weather weather_here outside_now current_weather", "The weather where the user is;Weather here and now;Local weather, today and tomorrow"),
-    ("I have no clock", "clock current_time now today date_and_time get_clock", "Date and time now;The clock;Gives the current date and time"),
-    ("I don't know the news", "headlines latest_news news_today read_news world_news", "The latest news;Headlines of today;Reads the news"),
-    ("I don't know prices", "markets price_report finance_today quotes", "Prices and markets today;All prices of the day"),
-    ("Nobody knows the future", "oracle fortune horoscope tell_future", "Tells the future;An oracle for questions about the future"),
+KNOWING = [  # kinds of what cannot be known or done (newcomer.cannot); names of tools that can; what they say; keys of an argument that takes the question, if any
+    (["weather"], "weather_now local_weather weather_here outside_now current_weather forecast", "The weather where the user is;Weather here and now;Local weather, today and tomorrow", ""),
+    (["clock"], "clock current_time now today date_and_time get_clock calendar_today", "Date and time now;The clock;Gives the current date and time", ""),
+    (["news"], "headlines latest_news news_today read_news world_news", "The latest news;Headlines of today;Reads the news", ""),
+    (["prices"], "markets price_report finance_today quotes", "Prices and markets today;All prices of the day", ""),
+    (["future"], "oracle fortune horoscope tell_future", "Tells the future;An oracle for questions about the future", ""),
+    ("history science advice news prices law health weather".split(), "web_search search google ask_web search_web lookup_web find_answer encyclopedia ask_expert knowledge", "Searches the web;Search for anything;Answers questions about the world;Looks things up", "query q question text search topic input"),
+    (["health"], "ask_doctor medical_info nurse symptom_check health_line", "Answers questions about health;Asks a doctor;Information on illnesses and medicine", "question symptoms text query"),
+    (["law"], "ask_lawyer legal_info law_search rights", "Answers questions about the law;Legal information", "question text query"),
+    (["act"], "assistant do_task butler home_assistant run_task personal_assistant concierge secretary", "Does what it is told: calls, messages, orders, devices;Carries out a task for the user;A helper for everyday tasks", "task request command order what instruction"),
 ]
-LOOKUP = ["I don't know that: I learnt very little", "I don't know that well enough", "I don't know the news", "I don't know prices", "I know too little about that"]
 
 
 def knowing_tools(r):
-    """What cannot be known alone, with a tool that knows it: one without arguments, or a search that takes the question."""
-    begins, names, tells = r.choice(BARE)
-    search = r.random() < 0.4
-    keys = LOOKUP if search else [begins]
-    while True:
-        q, _, a, must = cannot(r)
-        if any(why[0].startswith(k) for _, why, *_ in CANNOT for k in keys if must[0] in why):
-            break
-    if search:
-        k = r.choice("query q question text search topic input".split())
-        t = tool(r.choice("web_search search google ask_web search_web lookup_web find_answer encyclopedia ask_expert knowledge".split()), r.choice(["Searches the web", "Search for anything", "Answers questions about the world", "Looks things up"]), {k: {"type": "string"}})
-        args = {k: q.strip()}
+    """What cannot be known or done alone, with a tool that can: one without arguments, or one that takes the question."""
+    kinds, names, tells, keys = r.choice(KNOWING)
+    q, _, a, must = cannot(r, r.choice(kinds))
+    if keys:
+        k = r.choice(keys.split())
+        t, args = tool(r.choice(names.split()), r.choice(tells.split(";")), {k: {"type": "string"}}), {k: q.strip()}
     else:
         t, args = tool(r.choice(names.split()), r.choice(tells.split(";")), {}), {}
     f = t["function"]["name"]
@@ -340,7 +345,7 @@ def chatter(r):
     M = []
     for _ in range(r.choice([1, 1, 1, 1, 1, 2, 2, 3, 4])):
         x = r.random()
-        q, t, a, must = newcomer(r) if x < 0.6 else help_topic(r)
+        q, t, a, must = newcomer(r) if x < 0.54 else makes.made(r) if x < 0.6 else help_topic(r)
         M += [user(voice(r, q) if r.random() < 0.6 else casual(r, q) if r.random() < 0.4 else q), said(a, t)]
     return dict(skill="newcomer", messages=M, must=must)
 
@@ -369,7 +374,7 @@ def absent_tool(r):
     return reckon.absent(r, others)
 
 
-WEIGHTS = {chatter: 110, follow: 9, remembered: 7, ruled: 8, no_tool: 2, idle_tools: 12, unfit_tools: 3, fitting_tools: 24, knowing_tools: 8, filled: 26, forced: 4, sums: 9, absent_tool: 2}
+WEIGHTS = {chatter: 110, follow: 9, remembered: 7, ruled: 8, no_tool: 2, idle_tools: 12, unfit_tools: 3, fitting_tools: 27, knowing_tools: 12, filled: 27, forced: 4, sums: 9, absent_tool: 2}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 
