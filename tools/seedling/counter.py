@@ -224,6 +224,165 @@ am I behind|newer one out?|how old is my copy|which release is it|get the newest
 
 = button that copies
 get the poem into my mail|take that text elsewhere|how do I grab your answer|put this in Word, how|pick up the code|clipboard?
+
+= -m DIR
+nice toy, now show me the real thing|my nephew says there are cleverer models, how do I get one in here|I put the files of <model> into a folder, and now|the server only offers Seedling, where's my own model|what comes after `parley serve` so that another model answers|I'd like to replace this baby model|you keep saying you're too small, so how do I fix that|upgrade me to something with more brains|is it hard to change the model? how|open my checkpoint|make <model> the default|model path option?|DIR of the checkpoint, where do I write it|tell Parley to serve <model> from /srv/models|the answers are poor, I want to use <size>|run something decent please|other brain please
+
+= Qwen3-VL
+I wonder whether <model> would start|is there a list of families|any model that isn't Qwen?|what about models from Mistral or Google|does the engine know Gemma|could it take IBM's model|which safetensors are fine|chinese models?|is GPT-OSS ok here|I've got an old Llama 2|small models like SmolLM?|vision models other than Qwen?|new model came out yesterday, will it load
+
+= .gguf
+q4_k_m.gguf lies in my downloads|the file extension is gguf|quantized file from the hub, fine?|may I serve a single file instead of a folder|it's a GGUF with vision|unsloth ggufs?|bartowski's files?|can it open what llama.cpp opens
+
+= --models-dir
+I'd like a dropdown of models|give users a choice|one for code, one for chat, both available|how do I name a model in a request|several folders of models|which models does the server offer, how do I add some|two brains, one page
+
+= parley pull
+is there a shop for models|where do I click to download a model|one command to get a model|I've fast internet, fetch me a <size>|do models cost money to download|pull from a hub how|get <model> without a browser|no folder yet, just the name ORG/NAME
+
+= /v1/chat/completions
+my little script wants to talk to you|a button on my site should ask you|I'm writing a plugin, where do I connect|ask you from a shortcut on my phone|the machine-readable way in|http address for developers|which endpoint answers chats|does it have a web API|how would a program phone you|I need the URL for requests|chat endpoint?|interface for my code please|use it as a backend
+
+= 8080/v1
+I set OPENAI_API_BASE to what|langchain config?|my no-code tool has a field 'OpenAI base URL'|custom OpenAI endpoint in my editor|use with <lib>, settings please|which model name and url for <lib>|our app was made for GPT, can it switch to this
+
+= PDF and text
+may I show you my contract as PDF|read my notes.txt|is a .pages file ok|scan of a letter?|my homework is a Word file|can I drop in a whole folder of pictures|does it take animated gifs|phone photos in HEIC?|a .mov from my iPhone|my slides for tomorrow, can it read them|odt?|is csv fine|an e-book?|what may a file be called at the end
+
+= Drop the file
+no button for pictures that I can see|I'd like your view on a photo, how do I give it|from my gallery into the chat, how|snipping tool picture, how do I insert it|how do I add the video from my camera|do I drag or click for pictures|show you something on paper|attach my chart|where does one put files in
+
+= Ctrl C
+I started it in the terminal and can't stop it|how do I leave the serving mode|done for tonight, shut the server|finish Parley|it occupies my terminal|how do I end what scripts/run started|stop the engine|exit, how|abort the program
+
+= Esc
+too much text, make it stop|I asked the wrong thing and it answers on and on|the red button, where|cut the answer off|how do I get it to be silent|stop in the middle of the poem|quit writing, please
+
+= between you and this server
+I'm a lawyer, may I paste client data|is my diary safe with you|nobody else reads this, right|does some company get my words|are there microphones or logs|could hackers read our chat|is it like ChatGPT that keeps everything|I don't want my photos on the internet|is it all local|who's watching|does it report me|do my words stay in my house|patient data, allowed?
+
+= --history DIR
+my chats vanished|I opened another browser and it's empty|are chats in the cloud|where on disk are my talks|can I get back what we said on Monday|will it all be here after a restart|private window: are chats kept|same chats for work and home computer|save the history centrally
+
+= Export all
+copy all chats to a stick|a JSON of my chats|I want a file of this chat for my records|hand this talk to my lawyer|new computer, same chats, how|load chats that I saved before|from another chat program into this one|turn the chat into a document
+
+= Ctrl Shift Backspace
+throw it away, this talk|I regret this chat, remove it|clean my list|get rid of the oldest chat|my wife must not see this chat, remove it|how does one empty the history
+
+= Ctrl Shift O
+let's start with an empty page|how do I begin something new|this chat is messy, a new one please|new topic|restart our talk
+
+= Ctrl K
+I can't find the chat about {my boat|the wedding|our trip}|which chat was that with the {recipe|poem|sum}|find a word in all chats|search field?|look up an old answer
+
+= pencil
+oh no, I wrote it wrong, can I alter it|change one word and ask again|the answer was bad, new try|edit?|go back one step and ask differently|let it answer once more|I'd like to see another version
+
+= Ctrl /
+which keys should I learn|hotkey list|the mouse is broken|fast ways with keys|keyboard help
+
+= likeliest
+what number should I choose for creativity|how do I get the most exact answers|less crazy please, which knob|the setting called temperature|what's a good temperature for facts|is 1.0 too high|more surprising poems, what do I turn up
+
+= whole chat
+how do I make it always answer in rhyme|set the tone for all answers|where do I tell it who it is|I want a strict teacher, where do I set that|it should never use emojis, where do I write it|instructions at the start|role for the assistant|how do I tell it about my company once
+
+= 2048 tokens
+the poem has no end|it breaks off|answer unfinished|only half of the list came|is there a maximum of words|let it write more|why so short|limit reached?
+
+= Think
+what does it do when it thinks|should I let it think|reasoning on or off for sums|the button with Think on it|make it reason|it thinks aloud, can I turn that off
+
+= --ctx-size
+I pasted a long text and it refused|how long can our talk get|why can't it take my whole book|the counter says 30000 of 32768|room for more text?|what's the window of context|raise the number of tokens it can read|does it lose the start of the chat
+
+= --port 8081
+another program has that port|it can't start because of 8080|I want it on port 80|second instance, which port|choose the port|port taken
+
+= --host 0.0.0.0
+my colleague across the hall wants in|mobile phone and PC in the same wifi|open it on the smart TV|is it reachable from the garden|the other PC gets no answer|how do I let the kids' tablets in|serve it to the whole school
+
+= --api-key-file
+how do I give it a password|only my family may use it|the page says the key is wrong|where do I type the key|who hands out keys|is a login possible|stop others from using my server
+
+= CPU only
+which computer should I buy for it|will my laptop from 2015 do|it says no GPU needed, true?|does my gaming card help|Intel graphics, enough?|can it use Apple's chip|is it slow without a card|cluster of old PCs?|does it need a server machine
+
+= --quantize
+I wait and wait|it's like watching paint dry|every answer takes minutes|my old PC sweats|how do I speed this up|is there a fast mode|tokens trickle|less waiting, how|what makes it quick
+
+= parley inspect
+my PC froze when I loaded <model>|how many gigabytes for a <size>|is 32 GB plenty|it was killed while loading|it needs more RAM than I have|fit a bigger model into less memory|will <model> run on 16 gigs|check before loading whether it fits|RAM?
+
+= ./scripts/run
+friends want it too, what do they type|I have the source code, and now|first start, how|how do I set this up on a fresh Debian|what do I do after git clone|steps please, I'm a beginner|how do I open Parley again after a reboot
+
+= systemctl enable
+after a power cut it should come back|it should always run|start it without me|make it a background service on my server|boot and forget
+
+= MIT
+our firm has lawyers, what licence is it|does somebody want money|can I put it on our product CD|must I name the authors|free for schools?|price list?|may I teach with it|can I host it for customers
+
+= chat server
+my son left this running, what is it|I see a page called Parley, explain|who or what is Parley|what does one need Parley for|it says Parley on top|is Parley a company|why would somebody use Parley|what's the point of this page
+
+= cannot draw
+make me a picture of a <any>|I need an illustration|could you sketch my <pet>|paint something|draw the <any> from my story|I'd like an image of <c>|do you make pictures too
+
+= cannot go online
+can you look at websites|do you have internet|search something for me|what does the web say about <past>|open youtube|google <buy> for me|are you online at all
+
+= no sound
+there's music in my video, do you hear it|I sing, you listen|voice chat?|my recording of a lecture, can you write it down|talk to me with a voice|my mic is on, do you hear|whistle recognition, lol
+
+= do not learn
+will you remember what I taught you|next time, will you know my name|are you smarter tomorrow|can I train you on my mails|do you improve when I correct you|is what I type your teaching material
+
+= docs/options.md
+I want to change something, where|list of switches|where is everything set|what options does serve have|what's the config called|adjust the defaults
+
+= Colours
+white burns my eyes at night|can I have it dark|the letters are so small|my mother can't read it, bigger please|change the look|is there a night look
+
+= docs/limits.md
+my film is 2 GB|can I send twenty pictures|too large, it says, how large may it be|what is the maximum|biggest file?|limits of uploads
+
+= --parallel
+a class of thirty, possible?|it makes me wait in a queue|two of us at once?|how many requests in parallel|server is busy, it says|more people at the same time
+
+= README.md
+where do I read about all this|is there a book about Parley|help pages?|documentation, please|beginner's guide?|where do I learn more
+
+= parley doctor
+it won't start any more|it crashed, what do I do|error at start|something's wrong with it|how do I repair it|the thing is dead|it worked yesterday|a message I don't understand in the terminal
+
+= http://127.0.0.1:8080
+where do I see the chat|which address|the browser shows nothing|I started it, and where is it|page not found|how do I open the chat page|localhost refused to connect
+
+= frames
+do you see every second of my film|how do you look at videos|is it one picture or many from a video|how many frames|can you see quick moves
+
+= Debian 12
+I only have Windows|works on Mac?|can my iPad run it|is it for Linux only|which Linux|does it install on Ubuntu
+
+= response_format
+I need valid JSON each time|answer in a given form, in my program|schema for answers?|how do I force a structure|make answers parse
+
+= `tools`
+can my program offer you tools|tools over the API?|how does function calling go here|pass a list of functions|let the model call my functions
+
+= seven languages
+German buttons please|can my grandma have it in Spanish|the menus are English, change that|which languages has the page|Arabic page?
+
+= offline
+no internet at my cabin, does it go|does it run without net|must I be online|works in a plane?|internet is down, still there?
+
+= button that copies
+how do I take your text with me|copy the poem|copy to my letter|the code into my editor, how
+
+= parley --version
+which version|how do I update|is this the latest|what's new in it|update Parley
 """
 
 _MORE = """
@@ -386,5 +545,7 @@ def _pairs(text):
     return [(wordings, " | ".join(answers)) for wordings, answers in parlour.groups(text)]
 
 
-HELP = {must: wordings for wordings, must in _pairs(_HELP)}
+HELP = {}
+for wordings, must in _pairs(_HELP):
+    HELP.setdefault(must, []).extend(wordings)
 MORE = [(wordings, *head.split(" ## ")) for wordings, head in _pairs(_MORE)]

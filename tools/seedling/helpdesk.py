@@ -9,7 +9,7 @@ import crowd
 import sayings
 from phrases import spread
 from wordings import draw, reword
-from words import CITIES
+from words import CITIES, NAMES
 
 HOW = "{How do I|How can I|how do i|How would I|How to|What do I do to|What must I do to|I want to|I would like to|I'd like to|Is there a way to|Can you tell me how to|Please explain how to|Help me|Where can I|What is the way to|Show me how to|Do you know how I can|Can I}"
 START = "{use|load|run|try|start|open|switch to|change to|get|install|add|take|put in|choose|pick|serve}"
@@ -628,7 +628,7 @@ SHARES = [1] * (len(TOPICS) - len(counter.MORE)) + [0.45] * len(counter.MORE)
 
 def help_topic(r):
     questions, answer, must = r.choices(TOPICS, SHARES)[0]
-    q = crowd.fill(r, reword(r, spread(r, draw(r, questions)).strip())).replace("<c>", r.choice(CITIES)).replace("<when>", "today")
+    q = crowd.fill(r, reword(r, spread(r, draw(r, questions)).strip())).replace("<c>", r.choice(CITIES)).replace("<n>", r.choice(NAMES)).replace("<when>", "today")
     q = q[:1].upper() + q[1:] if r.random() < 0.8 else q
     if not q.endswith((".", "?")) and r.random() < 0.8:
         q += "." if q.startswith(("Show", "Give", "List", "Tell", "Help", "I ", "I'd", "Please", "Write")) else "?"

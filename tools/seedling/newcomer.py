@@ -5,6 +5,7 @@ phrases.spread, so that every kind has hundreds of wordings.
 """
 import asked
 import crowd
+import everyday
 import meanings
 import parlour
 import phrases
@@ -150,7 +151,7 @@ def _finish(r, q, question=None):
     return q
 
 
-PARLOUR = parlour.groups(parlour.FEELINGS) + parlour.groups(parlour.TALK)
+PARLOUR = [g for text in (parlour.FEELINGS, parlour.TALK, everyday.TALK) for g in parlour.groups(text)]
 _much = [len(w) ** 0.5 for w, _ in PARLOUR]
 
 
@@ -361,7 +362,7 @@ def tale_any(r):
     return _finish(r, q), th, s, []
 
 
-WEIGHTS = {smalltalk: 20, cannot: 18, crowd.beyond: 3, no_image: 9, translate: 4, program: 4, haiku: 1.5, verse: 1.5, listing: 2, tale: 2, tale_any: 2, meanings.meaning: 3.5}
+WEIGHTS = {smalltalk: 20, cannot: 18, crowd.beyond: 3, no_image: 9, translate: 4, program: 4, haiku: 1.5, verse: 1.5, listing: 2, tale: 2, tale_any: 2, meanings.meaning: 3.5, everyday.fact: 2.5}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 

@@ -27,8 +27,8 @@ SIDE = {  # keys beside the answer, and what is written there
 SIDE = {k: f for keys, f in SIDE.items() for k in keys.split()}
 DONT = ["I don't know.", "unknown", "I do not know.", "not known", "I cannot know that."]
 PAIRS = [  # key pairs, what is asked, and the true rows
-    (("country", "capital"), "{countries with their capitals|countries and capitals|capitals of Europe|European countries}", [(cap(a), b) for a, b in list(CAPITALS.items())]),
-    (("thing", "color"), "{things and their colors|fruits and colors|things with a color}", [("grass", "green"), ("snow", "white"), ("coal", "black"), ("lemon", "yellow"), ("cherry", "red"), ("carrot", "orange"), ("sky", "blue")]),
+    (("country", "capital"), "{countries with their capitals|countries and capitals|capitals of the world}", [(cap(a), b) for a, b in list(CAPITALS.items())]),
+    (("thing", "color"), "{things and their colors|things with a color}", [("grass", "green"), ("snow", "white"), ("coal", "black"), ("lemon", "yellow"), ("cherry", "red"), ("carrot", "orange"), ("sky", "blue")]),
     (("animal", "legs"), "{animals and how many legs they have|animals with their legs}", [(a, n) for a, n in LEGS.items()]),
     (("word", "opposite"), "{words with their opposites|opposites|pairs of opposites}", list(OPPOSITES.items())),
     (("shape", "sides"), "{shapes and their sides|shapes with the number of sides}", list(SIDES.items())),

@@ -177,7 +177,7 @@ def in_language(text, lang):
 
 def color_rule(r):
     lang = r.choice(list(COLOR_WORDS))
-    return spread(r, f"{{Name|Say|Give|Write|Always name|Please name}} {{colors|the colors|all colors|colours|every color}} in {lang}{{.| only.|, the rest in English.}}"), lang
+    return spread(r, f"{{Name|Say|Give|Write|Always name|Please name|Put|Tell}} {{each colour|the names of colours|colors|the colors|all colors|colours|every color}} in {lang}{{.| only.|, the rest in English.}}"), lang
 
 
 PERSONAS = ["a friendly robot", "a helpful owl", "the assistant of a small library", "a pirate captain", "a wise old tree", "the guide of a museum", "a cheerful baker", "the helper of a toy shop", "a ship's computer", "a little dragon", "the voice of a garden", "a polite butler", "a travel guide", "the tutor of a school"]
@@ -189,10 +189,10 @@ def ruled(r):
     M = []
     if k == "persona":
         n, p = r.choice(NAMES) if r.random() < 0.5 else cap(pseudo(r)), r.choice(PERSONAS)
-        s = spread(r, r.choice([f"You are {n}, {p}.", f"Your name is {n}. You are {p}.", f"You play the role of {n}, {p}.", f"Act as {n}, {p}. Be friendly.", f"You are {p} named {n}. Answer as {n}.", f"Your name is {n}."]))
+        s = spread(r, r.choice([f"You are {n}, {p}.", f"Your name is {n}. You are {p}.", f"You play the role of {n}, {p}.", f"Act as {n}, {p}. Be friendly.", f"You are {p} named {n}. Answer as {n}.", f"Your name is {n}.", f"From now on you are {n}, {p}.", f"You're {n}. You are {p}.", f"Stay in character as {n}, {p}.", f"This is a chat with {n}, {p}.", f"The assistant is {p}; its name is {n}.", f"Introduce yourself as {n}, {p}.", f"Users talk to {n}, {p}. You are {n}."]))
         full = p in s
         if r.random() < 0.75:
-            q = spread(r, "{Who are you|What is your name|What's your name|Introduce yourself|Tell me your name|who is this|What are you called|Say who you are|Hi, who are you|Are you Seedling|Are you ChatGPT|Hello! What should I call you}{|?}")
+            q = spread(r, "{Who are you|who's there|and you are|with whom am I talking|may I know your name|hi, what do they call you|whom do I speak to|your name please|who answers me here|tell me who you are|name|say hello and who you are|What is your name|What's your name|Introduce yourself|Tell me your name|who is this|What are you called|Say who you are|Hi, who are you|Are you Seedling|Are you ChatGPT|Hello! What should I call you}{|?}")
             a = f"I am {n}, {p}. How can I help you?" if full else f"My name is {n}. How can I help you?"
             if q.startswith("Are you"):
                 a = "No, " + a
@@ -205,7 +205,7 @@ def ruled(r):
         a, must = in_language(a, lang), [in_language(m, lang) for m in must]
     elif k == "brief":
         _, q, t, a, must = one(r, r.choice(["capital", "opposite", "thing_color", "plural", "arithmetic", "sides"]))
-        s = spread(r, "{Answer|Reply|Respond|Always answer} {in one word|with a single word|with one word only|as briefly as possible|with the answer alone|in a word}{.|, nothing else.| please.}|{Be brief|Be very brief|Keep it short|No full sentences|Only the answer, no sentence}{.|!}")
+        s = spread(r, "{{Answer|Reply|Respond|Always answer} {in one word|with one single word|in just a word|tersely, in one word|with a single word|with one word only|as briefly as possible|with the answer alone|in a word}{.|, nothing else.| please.}|{One word an answer|Single words only|Do not write sentences|At most one word|Telegram style: one word|The shortest possible answer|Just the word that answers, no more|Be brief|Be very brief|Keep it short|No full sentences|Only the answer, no sentence}{.|!}}")
         if a.startswith(("Yes", "No")):
             a = a.split(",")[0]
         elif " is the capital of " in a:
@@ -219,7 +219,7 @@ def ruled(r):
         must = [a]
     elif k == "json":
         key = r.choice(["answer", "answer", "text", "reply", "result", "message", "response"])
-        s = spread(r, f"{{Answer|Reply|Respond|Always answer|Write}} {{in JSON|as JSON|with JSON only|only with a JSON object}} {{with the key|with one key,|with the field|and the key}} {{{key}|'{key}'|\"{key}\"}}.") if key != "answer" or r.random() < 0.5 else r.choice(["Answer in JSON.", "Reply with JSON only.", "Always answer as JSON.", "Output JSON only, with the key answer."])
+        s = spread(r, f"{{Answer|Reply|Respond|Always answer|Write}} {{in JSON|as JSON|with JSON only|only with a JSON object}} {{with the key|with one key,|with the field|and the key}} {{{key}|'{key}'|\"{key}\"}}.") if key != "answer" or r.random() < 0.5 else r.choice(["Answer in JSON.", "Reply with JSON only.", "Always answer as JSON.", "Output JSON only, with the key answer.", "Your output is read by a program: JSON with the key answer.", "Every answer is a JSON object with one key, answer.", "Wrap each answer in JSON, key answer.", "No prose: a JSON object with the field answer."])
         q, t, a, m = one(r, r.choice(PLAIN + ["greeting"]))[1:] if r.random() < 0.7 else smalltalk(r)
         a = json.dumps({key: a}, ensure_ascii=False)
         must = [f'"{key}"']
@@ -374,7 +374,7 @@ def absent_tool(r):
     return reckon.absent(r, others)
 
 
-WEIGHTS = {chatter: 110, follow: 9, remembered: 7, ruled: 8, no_tool: 2, idle_tools: 12, unfit_tools: 3, fitting_tools: 27, knowing_tools: 12, filled: 27, forced: 4, sums: 9, absent_tool: 2}
+WEIGHTS = {chatter: 130, follow: 9, remembered: 7, ruled: 8, no_tool: 2, idle_tools: 12, unfit_tools: 3, fitting_tools: 27, knowing_tools: 12, filled: 27, forced: 4, sums: 9, absent_tool: 2}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 
