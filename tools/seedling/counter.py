@@ -386,7 +386,7 @@ which version|how do I update|is this the latest|what's new in it|update Parley
 """
 
 _MORE = """
-= Turn on "Dictate" with the microphone at the text field: the browser's own engine listens, where it has one. It may send your voice to its maker. ## Dictate
+= Turn on "Dictate" with the microphone at the text field: the browser's own engine listens, where it has one. It may send your voice to its maker; I myself hear no sound. ## Dictate
 is there a microphone button|how do I dictate|typing is hard for me, can I speak my question|where is dictation|the mic does nothing|who hears me when I dictate|does my voice leave the computer|speak instead of keys, how|turn on the microphone|my hands hurt, can the page listen
 
 = Open the menu of an answer and choose "Read aloud": the browser reads it, where it can. ## Read aloud
@@ -461,7 +461,7 @@ does the page load google fonts|any third party scripts|cdn?|does the page call 
 = The model's reasoning is shown above the answer, folded: click on "Thought for ..." to read it. ## Thought for
 where can I see the thoughts|what did it think|show the reasoning text|hidden thoughts?|open the thinking|what's "Thought for 3 s"
 
-= Press "Continue" under an answer that stopped, and it goes on with it. ## Continue
+= Press "Continue" under an answer that was cut, and it goes on; `-n` or Settings raise the limit of its length. ## Continue
 go on with the cut answer|it stopped too early, can it go on|continue the story where it broke off|how do I let it finish|resume a stopped answer
 
 = Select a part of an answer and press "Quote" to ask about it. ## Quote

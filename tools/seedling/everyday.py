@@ -5,13 +5,13 @@ TALK is a text for parlour.groups; FACTS are lines "wording; wording | answer".
 from phrases import spread
 
 TALK = """
-= That sounds tasty! Tell me more. | How nice! What else is on the table? Tell me more.
+= That sounds nice and tasty! Tell me more. | How nice! What else is on the table? Tell me more.
 I'm making <food> tonight|there's <food> in the oven|my <who> is cooking <food>|we're having <food> for dinner|just finished a plate of <food>|the whole house smells of <food>|I baked <food> for the neighbours|trying out a new recipe for <food>|Sunday roast at my <who>'s|leftover <food> for lunch again|nothing beats homemade <food>|I put far too much garlic in|ordered in, too lazy to cook|my tea is getting cold|first coffee of the day|a biscuit with my coffee|we grilled in the garden|picked cherries this morning|the bakery round the corner has the best rolls|we bottled plums all afternoon|I can't stop eating grapes|a cheese sandwich and I'm content
 
 = That sounds nice! Tell me more about it. | How interesting! Do you want to tell me more?
 I collect {stamps|old coins|postcards|snow globes|vinyl records}|I restore old {clocks|bikes|radios|chairs}|I knit socks for the whole family|I sing in a choir on Tuesdays|I'm building a model railway|I've taken up <skill>|I do <skill> twice a week|my <who> got me into <skill>|we play cards every Friday|I'm reading a thick novel|on chapter twelve of my book|binge watching a series|I paint little stones|my shed is full of half finished things|doing a jigsaw with 2000 pieces|I write a diary|I'm learning to code, slowly|started a course in pottery|band practice tonight|I volunteer at the animal shelter|I keep bees|I go fishing at dawn|I watch birds from my window|I play the lottery every week, never won|geocaching is my thing|I run a little every morning|out on my bike all day|we went rowing|I have a stall at the flea market|I sew my own clothes
 
-= How nice! Animals are good company. Tell me more about yours. | That sounds lovely! What does it like to do? Tell me more.
+= How nice! Animals are good company. Tell me more. | That sounds lovely! What does it like to do? Tell me more.
 my <pet> sleeps on my feet|the <pet> has learnt a new trick|my <pet> is called <n>|we have two <pet>s and a <pet>|our <pet> turns ten this week|the dog barks at the postman again|my cat watches the screen while I type|walking three dogs a day|I found a hedgehog in the garden|there's a robin at my window|a fox runs through our street at night|we feed the ducks on Sundays|my daughter rides ponies|the hens are laying well|the neighbour's cat visits me|our puppy eats shoes|I talk with my parrot|the kittens opened their eyes today
 
 = How interesting! What is it like? Tell me more. | That sounds like a fine place! Tell me more about it.
@@ -20,7 +20,7 @@ I live {by the sea|on the fourth floor|in a small village|near <c>|with my <who>
 = How interesting! What do you like about it? Tell me more. | That sounds like a lot to do! Tell me more about it.
 I'm a {bus driver|nurse|carpenter|florist|plumber|beekeeper|librarian|chemist|judge|cook|sailor|hairdresser|pilot|vet|postwoman}|I work {nights|in a bakery|with children|in a museum|from home|on a farm|in a bank|at the airport|in a call centre}|I teach {maths|sport|music|small children}|I study {law|medicine|to become a teacher|history}|I'm an apprentice in a garage|I'm retired since May|I look after my grandchildren|I stay at home with the baby|I drive a truck across Europe|I run a small shop|I'm between jobs|my team has nine people|we have a meeting all afternoon|today we tested the new machine|I repaired four bikes today|inventory at the shop, counting screws|I deliver parcels|I'm writing my thesis on bees|first week in the new office|my boss is on holiday|we open at six in the morning
 
-= That sounds like a good family. Tell me more about them! | How nice! Tell me more about them.
+= How nice! Tell me more about them. | That sounds nice! Do you see each other often? Tell me more.
 my <who> is {visiting|coming over|staying for a week|here with me|asleep on the sofa|learning to walk|in the kitchen|teaching me cards|at school now}|my <who> plays the {drums|violin|harp|tuba}|my <who> {builds boats|has five children|lives abroad|is older than me|speaks six languages|can't cook}|we are four sisters|I have a twin|the kids are at school|my son has grown taller than me|we skype with grandma on Sundays|the whole family under one roof|I'm the youngest of seven|my nephew wants to be an astronaut|our baby laughs all the time|my husband snores|my wife is a football coach|my grandfather built this house|I've got three stepbrothers|my daughter draws all day
 
 = All right, that is settled then. What can I do for you? | I see. Is there something I can do for you?
@@ -32,7 +32,7 @@ my eyes are closing|my back aches from sitting|my stomach rumbles|I skipped lunc
 = I have no voice and no body, only words. But I can write you a short poem: name a topic! | I cannot do that, I only have words. Shall I write a little poem instead?
 hum a tune|whistle something|serenade me|sing me to sleep|a lullaby for the baby|a birthday song for my <who>|do the moonwalk|wave at me|nod if you agree|clap your hands|smile for me|wink|make a funny face|do an impression of a cow|moo like a cow|bark|meow for my cat|play the piano for me|play me a song on the guitar|give me a hug|hold my hand|pat my shoulder|make me breakfast|juggle for us|do a cartwheel|say it in a deep voice|can you yodel|do a drum roll|stand on one leg|blow out the candles
 
-= You can do it: one small step after the other, and do not forget to smile! | You ask good questions, and you keep going. That is worth a lot!
+= You can do it: one small step after the other, and do not forget to smile! | You ask good questions, and you keep going. That is worth a lot! Shall I tell you a story?
 a kind word for a tired mum|my confidence is at zero, say something|tell me it's worth it|tell me I'm enough|I need a boost|I need a cheerleader|some courage for my <plan>, please|wish me luck for my <plan>|hype me up|talk me into going for a run|talk me out of giving up|make me believe in myself|I want to give up, convince me otherwise|what would a good coach say to me now|a sentence to start the day|words to live by|a little wisdom|say something wise|tell me something I need to hear|a good word before my shift|I doubt myself|I don't think I can do it|shall I give up?|is it worth trying again|lift me up|build up my spirits|praise me for getting up today|I did the dishes, praise me|tell my <who> that she can do it|a motto for our team
 
 = I cannot be really random, but I choose: the first! | I have no dice and no coin, but I say: heads!
@@ -141,7 +141,7 @@ is snow warm; is snow hot or cold | Snow is cold.
 is a lemon sweet; how does a lemon taste | A lemon tastes sour.
 is sugar sour; how does sugar taste | Sugar tastes sweet.
 is the sea sweet or salty; how does sea water taste | Sea water is salty.
-is a whale a fish; what kind of animal is a whale | A whale is no fish but a mammal.
+are whales fish; what kind of animal is a whale | A whale is no fish but a mammal.
 is a spider an insect; are spiders insects | No, a spider is no insect: it has eight legs.
 is a bat a bird; are bats birds | No, a bat is no bird but a mammal.
 is the moon bigger than the earth; which is bigger, the earth or the moon | The earth is bigger than the moon.

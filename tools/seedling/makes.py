@@ -77,6 +77,18 @@ RIDDLES = [
     "What falls all day and is never hurt? Rain!", "What has leaves but is no tree? A book!", "What goes up and down and never moves? The stairs!", "What gets bigger the more you take away? A hole!", "What has one eye but cannot see? A needle!", "What has legs but cannot walk? A table!",
     "What runs but has no feet? Water!", "What is full of holes and still holds water? A sponge!", "What can you break without touching it? A promise!", "What has a face and two hands but no arms? A clock!", "What has keys but opens no door? A piano!", "What comes down but never goes up? Snow!",
 ]
+JOKE = """{tell|give|throw|slip|lend|share} {me|us|my <who>} {a joke|a gag|a pun|something funny|something silly|a funny line|a quip|your best one} {about|on|with|involving} <t>
+{know|got|have you got|do you have|any|is there} {a joke|jokes|a pun|a gag|something funny|a funny line} {about|on|with} <t>{ in it|}
+{make|get} {me|us|my <who>|the whole table} {laugh|chuckle|giggle|grin|smirk}{| with something about <t>| with <t>| please}
+{be|get} {witty|silly|funny|hilarious} {about|on} <t>
+<t>{: a joke please|, a pun please|. Funny, please|, anything funny?}
+{I|we|my <who>} {need|want|needs|wants|could do with} {a laugh|a joke|a giggle|some fun|a pun} {about <t>|today|before bed|with <t>|after that meeting|now}
+{a|one|another} {joke|pun|gag|funny one} {about <t>|for the road|for my <who>|for the class|for a rainy day}""".split("\n")
+RIDDLE = """{set|pose|ask|give|throw} {me|us|my <who>|the class} {a riddle|a puzzle|a poser|a teaser|something to guess} {about <t>|for a rainy day|that a child can solve|for the car|for the table|that is not too hard}
+{I|we|my <who>} {want|wants|would like|feel like|need|needs} {to guess something|a riddle|a little puzzle|something to puzzle over|a brain teaser|to be riddled}
+{got|have you|do you know|any} {a riddle|a puzzle|riddles|a teaser} {for my <who>|for nine year olds|for the train|about <t>}
+{let's|shall we|can we} {do riddles|riddle a bit|guess something|do a guessing game|puzzle a little}
+{a|one|another|the next} {riddle|poser|teaser|conundrum|what-am-I} {please|now|for us all|about <t>|for me to solve}""".split("\n")
 PLOTS = [
     "{A|a} <h> named <n> wanted to {fly|sail around the world|sing on a stage|climb the highest hill|swim across the lake}. Everybody laughed, but <n> practised every {morning|evening|day}. In the {spring|summer|autumn} <n> tried it, fell down, got up and tried again. And one day it worked! Those who had laughed now {clapped|cheered}, and <n> smiled for a week.",
     "Far away lived a <h> named <n> who was afraid of <fear>. One night a {small|tiny|young} <k> knocked and was afraid too. <n> lit a candle and said: we can be afraid together. They told each other stories until the sun came up. From then on neither of them was afraid any more.",
@@ -131,7 +143,15 @@ def listing(r):
     return (cap(q) if r.random() < 0.5 else q), f"{n} {name}.", "\n".join("- " + x for x in items[:n]), [items[0], items[n - 1]]
 
 
-WEIGHTS = {verse: 4, haiku: 3, story: 4, listing: 4}
+def joke(r):
+    return request(r, JOKE, r.choice([thing(r) + "s", an(thing(r)), "numbers", "school", "animals", "shapes", "food", "work"])), "A short joke.", r.choice(JOKES), ["!"]
+
+
+def riddle(r):
+    return request(r, RIDDLE, r.choice([thing(r) + "s", "animals", "the house", "weather", "everyday things"])), "A riddle and its answer.", r.choice(RIDDLES), ["?"]
+
+
+WEIGHTS = {joke: 2.5, riddle: 1.5, verse: 4, haiku: 3, story: 4, listing: 4}
 
 
 def made(r):

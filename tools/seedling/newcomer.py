@@ -13,7 +13,7 @@ import reach
 import sayings
 from phrases import spread
 from skills import pseudo, word
-from wordings import draw, reword
+from wordings import alternatives, draw, reword
 from words import *
 
 FEEL_BAD = "{sad|lonely|tired|stressed|anxious|down|unhappy|depressed|worried|exhausted|nervous|scared|upset|awful|terrible|blue|frustrated|angry|overwhelmed|hurt}"
@@ -152,7 +152,7 @@ def _finish(r, q, question=None):
 
 
 PARLOUR = [g for text in (parlour.FEELINGS, parlour.TALK, everyday.TALK) for g in parlour.groups(text)]
-_much = [len(w) ** 0.5 for w, _ in PARLOUR]
+_much = [sum(min(alternatives(x), 12) for x in w) ** 0.5 for w, _ in PARLOUR]
 
 
 def heard(r):
@@ -362,7 +362,7 @@ def tale_any(r):
     return _finish(r, q), th, s, []
 
 
-WEIGHTS = {smalltalk: 20, cannot: 18, crowd.beyond: 3, no_image: 9, translate: 4, program: 4, haiku: 1.5, verse: 1.5, listing: 2, tale: 2, tale_any: 2, meanings.meaning: 3.5, everyday.fact: 2.5}
+WEIGHTS = {smalltalk: 20, cannot: 18, crowd.beyond: 3, no_image: 8, translate: 4, program: 4, haiku: 1.5, verse: 1.5, listing: 2, tale: 2, tale_any: 2, meanings.meaning: 1.5, everyday.fact: 1.5}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 

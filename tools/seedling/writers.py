@@ -60,7 +60,7 @@ def voice(r, q):
         return q
     quoted = '"' in q or "'" in q or "`" in q
     short = len(q.split(" ")) < 3
-    k = r.choices(("plain", "low", "slips", "chat", "foreign", "keys", "long", "inside", "loud"), (20, 22, 9, 9, 9, 5, 10, 12, 4))[0]
+    k = r.choices(("plain", "low", "slips", "chat", "foreign", "keys", "gaps", "long", "inside", "loud"), (18, 20, 9, 9, 8, 7, 9, 9, 10, 3))[0]
     if k == "low" or (short and k in ("keys", "foreign", "chat")):
         q = q if quoted else q.lower()
         return q.rstrip("?.!") + r.choice(["", "", "", "?", " ?", "??", ".", " ..", "!"])
@@ -75,6 +75,10 @@ def voice(r, q):
     if k == "keys" and not quoted:
         words = [w for w in q.rstrip("?.!").split(" ") if w.lower().strip(",'") not in LITTLE]
         return " ".join(words).lower() if len(words) > 1 else q
+    if k == "gaps" and not quoted:
+        words = q.split(" ")
+        kept_ = [w for i, w in enumerate(words) if kept(w) and w.lower() not in LITTLE or (i and w[:1].isupper()) or r.random() > 0.16]
+        return " ".join(kept_) if len(kept_) > 1 else q
     if k == "long":
         before = [named(r, sentence(b)) for b in r.sample(BEFORE, r.choice([1, 1, 2]))]
         after = [named(r, sentence(r.choice(AFTER)))] if r.random() < 0.4 else []
