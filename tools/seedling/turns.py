@@ -146,7 +146,7 @@ def remembered(r):
     L = r.sample(items, r.choice([1, 1, 2, 2, 3]))
     M = []
     for tell, v, answers, _, _ in L:
-        q = spread(r, tell).replace("<v>", v)
+        q = re.sub(r"\ba (?=[aeio])", "an ", spread(r, tell).replace("<v>", v))
         M += [user(q), said(r.choice(answers).replace("<v>", v), "The user tells me something. I keep it in mind.")]
         while r.random() < 0.3:
             q, t, a, _ = newcomer(r) if r.random() < 0.5 else one(r)[1:]
@@ -156,7 +156,7 @@ def remembered(r):
     for _, v, _, ask, a in r.sample(L, r.choice([1, min(2, len(L))])):
         q = spread(r, ask) + r.choice(["?", "?", "", " please?"])
         q = cap(q) if r.random() < 0.7 else q
-        M += [user(q), said(a.replace("<v>", v), "The user said it before.")]
+        M += [user(q), said(re.sub(r"\ba (?=[aeio])", "an ", a.replace("<v>", v)), "The user said it before.")]
         must = [v]
     return dict(skill="remembered", messages=M, must=must)
 
