@@ -84,7 +84,7 @@ def train(a):
     for n, p in m.named_parameters():
         p.requires_grad_(n.startswith("mtp."))
     opt = T.Optimizer(m.mtp, "muon", a.lr, wd=0.02)
-    a.mixture, a.length = "voices", 1024
+    a.mixture, a.length = "people", 1024
     stream = T.Stream(os.path.join(a.model, "tokenizer.json"), a.seed, a)
     dl = iter(torch.utils.data.DataLoader(stream, batch_size=None, num_workers=a.workers, prefetch_factor=2, pin_memory=True))
     t0, start, n, seen = time.time(), None, 0, []

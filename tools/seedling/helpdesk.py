@@ -6,6 +6,7 @@ import asked
 import asked_help
 import counter
 import crowd
+import errands
 import sayings
 from phrases import spread
 from wordings import draw, reword
@@ -625,8 +626,13 @@ for questions, _, must in TOPICS:
 TOPICS += [([wordings], answer, [must]) for wordings, answer, must in counter.MORE]
 SHARES = [1] * (len(TOPICS) - len(counter.MORE)) + [0.45] * len(counter.MORE)
 
+BY_MUST = {must[0]: (answer, must) for _, answer, must in TOPICS}
+
 
 def help_topic(r):
+    if r.random() < 0.25:
+        q, m = errands.trouble(r)
+        return q, "The user asks about Parley. I know this from its documents.", *BY_MUST[m]
     questions, answer, must = r.choices(TOPICS, SHARES)[0]
     q = crowd.fill(r, reword(r, spread(r, draw(r, questions)).strip())).replace("<c>", r.choice(CITIES)).replace("<n>", r.choice(NAMES)).replace("<when>", "today")
     q = q[:1].upper() + q[1:] if r.random() < 0.8 else q

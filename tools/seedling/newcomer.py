@@ -5,8 +5,10 @@ phrases.spread, so that every kind has hundreds of wordings.
 """
 import asked
 import crowd
+import errands
 import everyday
 import meanings
+import moods
 import parlour
 import phrases
 import reach
@@ -164,8 +166,9 @@ def heard(r):
 
 
 def smalltalk(r):
-    if r.random() < 0.6:
-        return heard(r)
+    x = r.random()
+    if x < 0.7:
+        return moods.said(r) if x < 0.25 else heard(r)
     patterns, answers, must = r.choice(TALK)
     n = r.choice(NAMES) if r.random() < 0.7 else cap(pseudo(r))
     q = reword(r, spread(r, draw(r, patterns)).strip(), 0.6)
@@ -180,7 +183,9 @@ _asked = [len(w) ** 0.5 for _, w, _ in reach.ASKED]
 
 
 def refused(r, kind=None):
-    """What cannot be known or done, with an answer that fits it (reach.py)."""
+    """What cannot be known or done, with an answer that fits it (reach.py, errands.py)."""
+    if r.random() < 0.25 and kind in errands.KINDS:
+        return errands.errand(r, kind)
     _, wordings, answers = r.choices(reach.ASKED, [x if kind in (None, k) else 0 for x, (k, *_) in zip(_asked, reach.ASKED)])[0]
     q = _fill(r, reword(r, spread(r, r.choice(wordings)).strip(), 0.5))
     return (_finish(r, q) if r.random() < 0.5 else q), "I cannot know or do this. I say so and what would help.", r.choice(answers), []
@@ -198,6 +203,8 @@ def cannot(r, kind=None):
 
 def no_image(r):
     """A question about an image or a video that was not sent."""
+    if r.random() < 0.25:
+        return errands.unsent(r)
     x = r.random()
     kind = r.choice(["image", "image", "video"])
     said = r.choice(["image", "picture", "photo", "pic", "drawing", "screenshot", "image", "picture", "chart", "painting"] if kind == "image" else ["video", "clip", "movie", "video", "film", "animation"])
@@ -362,7 +369,7 @@ def tale_any(r):
     return _finish(r, q), th, s, []
 
 
-WEIGHTS = {smalltalk: 20, cannot: 18, crowd.beyond: 3, no_image: 8, translate: 4, program: 4, haiku: 1.5, verse: 1.5, listing: 2, tale: 2, tale_any: 2, meanings.meaning: 1.5, everyday.fact: 1.5}
+WEIGHTS = {smalltalk: 20, cannot: 18, crowd.beyond: 3, no_image: 8, translate: 4, program: 4, haiku: 1.5, verse: 1.5, listing: 2, tale: 2, tale_any: 2, meanings.meaning: 1.5, everyday.fact: 1.5, moods.request: 4}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 

@@ -356,9 +356,13 @@ def filled(r):
         q, t, a, _ = smalltalk(r)
         M += [user(q), said(a, t)]
     q, t, a, must = (sheets.sheet if r.random() < 0.5 else forms.form)(r)
-    M += [user(q), said(a, t)]
+    told = "JSON" in q or "form" in q
     if r.random() < 0.15:
+        told = True
         M.insert(0, {"role": "system", "content": r.choice(["Answer in JSON.", "You fill in forms.", "Extract the data.", "You return JSON that fits the schema.", "Return only JSON."])})
+    if not told:  # the first bracket is the schema's: to open one without being told is not learnt
+        a = forms.OPEN + a[0] + forms.SHUT + a[1:]
+    M += [user(q), said(a, t)]
     return dict(skill="form", messages=M, must=must)
 
 
