@@ -103,8 +103,9 @@ void quant_pack_panels(quant_panel *out, const void *x, size_t T, size_t K)
                 }
                 out[b].offset[2 * t] = row.block_offset[b];
                 out[b].offset[2 * t + 1] = 0;
-                out[b].scale[t] = row.scale[b];
-                out[b].sum[t] = row.sum[b];
+                const size_t place = quant_panel_place(t);
+                out[b].scale[place] = out[b].scale[place + 2] = row.scale[b];
+                out[b].sum[place] = out[b].sum[place + 2] = row.sum[b];
             }
         }
     }

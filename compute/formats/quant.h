@@ -75,8 +75,14 @@ typedef struct quant_panel {
     uint32_t q[4][2 * QUANT_PANEL_ROWS];  /* lane 2t + h of q[i]: columns 8i + 4h .. +3, the first in the
                                           * lowest byte */
     int32_t offset[2 * QUANT_PANEL_ROWS]; /* lane 2t: the block's offset; lane 2t + 1: 0 */
-    float scale[QUANT_PANEL_ROWS], sum[QUANT_PANEL_ROWS];
+    /* Row t's at quant_panel_place(t), and again two places further on: for a second row of weights. */
+    float scale[2 * QUANT_PANEL_ROWS], sum[2 * QUANT_PANEL_ROWS];
 } quant_panel;
+
+static inline size_t quant_panel_place(size_t t)
+{
+    return 4 * (t / 2) + t % 2;
+}
 
 /* Blocks of the panels of T rows: each panel's, one after the other. */
 static inline size_t quant_panel_blocks(size_t T, size_t K)

@@ -153,7 +153,7 @@ static void panel_q_generic(dtype type, float *out, size_t out_stride, const qua
     const size_t n_blocks = quant_columns(K) / QUANT_BLOCK;
     for (size_t t = 0; t < T; t++) {
         const quant_panel *panel = x + t / QUANT_PANEL_ROWS * n_blocks;
-        const size_t row = t % QUANT_PANEL_ROWS;
+        const size_t row = t % QUANT_PANEL_ROWS, place = quant_panel_place(row);
         for (size_t n = 0; n < N; n++) {
             const unsigned char *weights = (const unsigned char *)w + n * quant_row_bytes(type, K);
             float lane[LANES] = {0};
@@ -163,7 +163,7 @@ static void panel_q_generic(dtype type, float *out, size_t out_stride, const qua
                     const uint32_t four = panel[b].q[k / 8][2 * row + k / 4 % 2];
                     sum += stored_number(type, weights, b * QUANT_BLOCK + k) * (int8_t)(four >> k % 4 * 8);
                 }
-                add_block(lane, type, weights, K, b, sum, panel[b].scale[row], panel[b].sum[row]);
+                add_block(lane, type, weights, K, b, sum, panel[b].scale[place], panel[b].sum[place]);
             }
             out[t * out_stride + n] = add_lanes(lane);
         }

@@ -202,11 +202,20 @@ void dot_q4_vnni(float *out, size_t out_stride, const void *x, size_t T, const v
 
 /* ---- panels: eight weights of a row are broadcast against eight rows of activations ---- */
 
-/* Rows of weights taken together; what a register of results has: of two of them lanes 0 .. 7 of the
- * first and 8 .. 15 of the second. */
-enum { PANEL_N = 4, PAIRS = PANEL_N / 2, LANES = 16 };
+/* Rows of weights taken together. A register of results belongs to a pair of them: of each four lanes
+ * two are rows 2q and 2q + 1 of the panel with the first, the other two the same with the second
+ * (quant_panel_place). */
+enum { PANEL_N = 4, PAIRS = PANEL_N / 2, LANES = 16, QUARTERS = 4 };
 
+/* Panels that a row of weights meets while it is in the L1 cache, and products of four rows of weights
+ * that are written together. */
+enum { PANELS = 4, WRITTEN = 4 };
+
+/* Sums of one block each, and the weights' scales and minima of a span, as a quarter register wants them. */
 typedef float panel_sums[PAIRS][LANES];
+typedef struct panel_scales {
+    _Alignas(CACHE_LINE) float scale[PAIRS][SPAN_BLOCKS][QUARTERS], minimum[PAIRS][SPAN_BLOCKS][QUARTERS];
+} panel_scales;
 
 static ALWAYS_INLINE __m512i eight_weights(const unsigned char *at)
 {
@@ -215,29 +224,55 @@ static ALWAYS_INLINE __m512i eight_weights(const unsigned char *at)
     return _mm512_set1_epi64(bits);
 }
 
-/* Adds block i of a span. acc[n]: lanes 2t and 2t + 1 of row t; scale, minimum: of row n. */
-static ALWAYS_INLINE void add_block(const bool q4, panel_sums sums, const quant_panel *x,
-                                    const __m512i acc[PANEL_N], const __m512 scale[PANEL_N],
-                                    const __m512 minimum[PANEL_N], size_t i)
+/* to[i]: a[i] twice, b[i] twice. */
+static ALWAYS_INLINE void spread_pair(float to[SPAN_BLOCKS][QUARTERS], __m512 a, __m512 b)
 {
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
-    const __m512i place = _mm512_add_epi32(
-        _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 16, 16, 16, 16, 16, 16, 16, 16), _mm512_set1_epi32((int)i));
-    __m512 x_scale = _mm512_broadcast_f32x8(_mm256_loadu_ps(x->scale));
-    if (q4 && i % 2) {
-        x_scale = _mm512_mul_ps(x_scale, _mm512_set1_ps(1.0f / 16));
+    __m512i place = _mm512_setr_epi32(0, 0, 16, 16, 1, 1, 17, 17, 2, 2, 18, 18, 3, 3, 19, 19);
+    for (size_t i = 0; i < SPAN_BLOCKS; i += QUARTERS) {
+        _mm512_store_ps(to[i], _mm512_permutex2var_ps(a, place, b));
+        place = _mm512_add_epi32(place, _mm512_set1_epi32(QUARTERS));
     }
+}
+
+/* Scales and minima of n blocks from block b on of the rows w. The high halves of the bytes of q4 stay
+ * 16 times too large, as in load_group: the scales of odd blocks have the 16th. */
+static ALWAYS_INLINE void spread_scales(const bool q4, const q_job *job, panel_scales *to,
+                                        const unsigned char *const w[PANEL_N], size_t b, size_t n)
+{
     for (size_t p = 0; p < PAIRS; p++) {
-        const __m512i a = acc[2 * p], b = acc[2 * p + 1];
-        const __m512i whole =
-            _mm512_add_epi32(_mm512_permutex2var_epi32(a, even, b), _mm512_permutex2var_epi32(a, odd, b));
-        const __m512 w_scale = _mm512_permutex2var_ps(scale[2 * p], place, scale[2 * p + 1]);
-        __m512 sum = _mm512_load_ps(sums[p]);
+        __m512 scale[2], minimum[2];
+        for (size_t i = 0; i < 2; i++) {
+            const unsigned char *at = w[2 * p + i] + job->numbers + 2 * b;
+            scale[i] = v_widen_bf16_n(at, n);
+            if (q4) {
+                scale[i] = _mm512_mask_mul_ps(scale[i], 0xaaaa, scale[i], _mm512_set1_ps(1.0f / 16));
+                minimum[i] = v_widen_bf16_n(at + 2 * job->n_blocks, n);
+            }
+        }
+        spread_pair(to->scale[p], scale[0], scale[1]);
         if (q4) {
-            const __m512 x_sum = _mm512_broadcast_f32x8(_mm256_loadu_ps(x->sum));
-            sum = _mm512_fmadd_ps(_mm512_permutex2var_ps(minimum[2 * p], place, minimum[2 * p + 1]), x_sum,
-                                  sum);
+            spread_pair(to->minimum[p], minimum[0], minimum[1]);
+        }
+    }
+}
+
+/* Adds block i of a span to its sums, which the first span of a row begins. acc[n]: lanes 2t and 2t + 1
+ * of row t. */
+static ALWAYS_INLINE void add_block(const bool q4, panel_sums sums, const quant_panel *x,
+                                    const __m512i acc[PANEL_N], const panel_scales *scales, size_t i,
+                                    const bool begin)
+{
+    enum { EVEN = _MM_SHUFFLE(2, 0, 2, 0), ODD = _MM_SHUFFLE(3, 1, 3, 1) };
+    const __m512 x_scale = _mm512_loadu_ps(x->scale);
+    for (size_t p = 0; p < PAIRS; p++) {
+        const __m512 a = _mm512_castsi512_ps(acc[2 * p]), b = _mm512_castsi512_ps(acc[2 * p + 1]);
+        const __m512i whole = _mm512_add_epi32(_mm512_castps_si512(_mm512_shuffle_ps(a, b, EVEN)),
+                                               _mm512_castps_si512(_mm512_shuffle_ps(a, b, ODD)));
+        const __m512 w_scale = _mm512_broadcast_f32x4(_mm_load_ps(scales->scale[p][i]));
+        __m512 sum = begin ? _mm512_setzero_ps() : _mm512_load_ps(sums[p]);
+        if (q4) {
+            const __m512 minimum = _mm512_broadcast_f32x4(_mm_load_ps(scales->minimum[p][i]));
+            sum = _mm512_fmadd_ps(minimum, _mm512_loadu_ps(x->sum), sum);
         }
         sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), _mm512_mul_ps(w_scale, x_scale), sum);
         _mm512_store_ps(sums[p], sum);
@@ -246,8 +281,8 @@ static ALWAYS_INLINE void add_block(const bool q4, panel_sums sums, const quant_
 
 /* Adds blocks i and i + 1 of a span, which are a group. */
 static ALWAYS_INLINE void add_group(const bool q4, panel_sums *sums, const quant_panel *x,
-                                    const unsigned char *const w[PANEL_N], const __m512 scale[PANEL_N],
-                                    const __m512 minimum[PANEL_N], size_t i)
+                                    const unsigned char *const w[PANEL_N], const panel_scales *scales,
+                                    size_t i, const bool begin)
 {
     enum { STEPS = QUANT_BLOCK / 8 };
     __m512i acc[2][PANEL_N];
@@ -262,7 +297,7 @@ static ALWAYS_INLINE void add_group(const bool q4, panel_sums *sums, const quant
             __m512i w0 = eight_weights(w[n] + 8 * k), w1;
             if (q4) {
                 const __m512i low = _mm512_set1_epi8(15);
-                w1 = _mm512_andnot_si512(low, w0); /* 16 times too large, as in load_group */
+                w1 = _mm512_andnot_si512(low, w0);
                 w0 = _mm512_and_si512(low, w0);
             } else {
                 w1 = eight_weights(w[n] + QUANT_BLOCK + 8 * k);
@@ -271,77 +306,156 @@ static ALWAYS_INLINE void add_group(const bool q4, panel_sums *sums, const quant
             acc[1][n] = add_products(acc[1][n], w1, x1);
         }
     }
-    add_block(q4, sums[i], x, acc[0], scale, minimum, i);
-    add_block(q4, sums[i + 1], x + 1, acc[1], scale, minimum, i + 1);
+    add_block(q4, sums[i], x, acc[0], scales, i, begin);
+    add_block(q4, sums[i + 1], x + 1, acc[1], scales, i + 1, begin);
 }
 
-/* T results of one panel, T <= QUANT_PANEL_ROWS, with the rows n[0] .. of the weights. first: of
- * several panels; it asks for the weights to come. */
-static ALWAYS_INLINE void panel_rows_q(const bool q4, const q_job *job, float *out, const quant_panel *x,
-                                       size_t T, const size_t n[PANEL_N], bool first)
+/* The n blocks from block b on. ask: for the weights to come. */
+static ALWAYS_INLINE void add_span_of_panel(const bool q4, panel_sums *sums, const quant_panel *x,
+                                            const q_job *job, const unsigned char *const rows[PANEL_N],
+                                            size_t b, size_t n, const bool begin, bool ask)
 {
     const size_t group_bytes = q4 ? QUANT_BLOCK : QUANT_GROUP;
-    const unsigned char *w[PANEL_N], *scales[PANEL_N];
+    const unsigned char *w[PANEL_N];
+    panel_scales scales;
+    spread_scales(q4, job, &scales, rows, b, n);
+    for (size_t r = 0; r < PANEL_N; r++) {
+        w[r] = rows[r] + b / 2 * group_bytes;
+    }
+    for (size_t i = 0; i < n; i += 2) {
+        for (size_t r = 0; ask && (!q4 || i % 4 == 0) && r < PANEL_N; r++) {
+            prefetch_line(w[r]);
+        }
+        add_group(q4, sums, x + b + i, w, &scales, i, begin);
+        for (size_t r = 0; r < PANEL_N; r++) {
+            w[r] += group_bytes;
+        }
+    }
+}
+
+/* Lanes l and l + 8, l + 4, l + 2, l + 1 of every product added, as v_sum does. */
+static ALWAYS_INLINE void add_lanes(float *out, panel_sums *sums)
+{
+    for (size_t p = 0; p < PAIRS; p++) {
+        __m512 v[LANES / 2];
+        for (size_t l = 0; l < LANES / 2; l++) {
+            v[l] = _mm512_add_ps(_mm512_load_ps(sums[l][p]), _mm512_load_ps(sums[l + LANES / 2][p]));
+        }
+        for (size_t half = LANES / 4; half > 0; half /= 2) {
+            for (size_t l = 0; l < half; l++) {
+                v[l] = _mm512_add_ps(v[l], v[l + half]);
+            }
+        }
+        _mm512_store_ps(out + p * LANES, v[0]);
+    }
+}
+
+/* The products of one panel with four rows of weights, as a register of each pair. ask: for the weights
+ * to come. */
+static ALWAYS_INLINE void panel_rows_q(const bool q4, const q_job *job, float *out, const quant_panel *x,
+                                       const unsigned char *const rows[PANEL_N], bool ask)
+{
     _Alignas(CACHE_LINE) panel_sums sums[LANES];
-    for (size_t l = 0; l < LANES; l++) {
+    const size_t first = job->n_blocks < SPAN_BLOCKS ? job->n_blocks : SPAN_BLOCKS;
+    add_span_of_panel(q4, sums, x, job, rows, 0, first, true, ask);
+    for (size_t l = first; l < LANES; l++) {
         for (size_t p = 0; p < PAIRS; p++) {
             _mm512_store_ps(sums[l][p], _mm512_setzero_ps());
         }
     }
-    for (size_t r = 0; r < PANEL_N; r++) {
-        w[r] = job->w + n[r] * job->row_bytes;
-        scales[r] = w[r] + job->numbers;
-    }
-    for (size_t b = 0; b < job->n_blocks; b += SPAN_BLOCKS) {
+    for (size_t b = SPAN_BLOCKS; b < job->n_blocks; b += SPAN_BLOCKS) {
         const size_t left = job->n_blocks - b < SPAN_BLOCKS ? job->n_blocks - b : SPAN_BLOCKS;
-        __m512 scale[PANEL_N], minimum[PANEL_N];
-        for (size_t r = 0; r < PANEL_N; r++) {
-            scale[r] = v_widen_bf16_n(scales[r] + 2 * b, left);
-            minimum[r] = q4 ? v_widen_bf16_n(scales[r] + 2 * (job->n_blocks + b), left) : scale[r];
-        }
-        for (size_t i = 0; i < left; i += 2) {
-            for (size_t r = 0; first && (!q4 || i % 4 == 0) && r < PANEL_N; r++) {
-                prefetch_line(w[r]);
-            }
-            add_group(q4, sums, x + b + i, w, scale, minimum, i);
-            for (size_t r = 0; r < PANEL_N; r++) {
-                w[r] += group_bytes;
-            }
-        }
+        add_span_of_panel(q4, sums, x, job, rows, b, left, false, ask);
     }
-    for (size_t r = 0; first && r < PANEL_N; r++) {
-        ask_scales(job, scales[r] - job->numbers);
+    for (size_t r = 0; ask && r < PANEL_N; r++) {
+        ask_scales(job, rows[r]);
     }
-    for (size_t half = LANES / 2; half > 0; half /= 2) {
-        for (size_t l = 0; l < half; l++) {
-            for (size_t p = 0; p < PAIRS; p++) {
-                _mm512_store_ps(sums[l][p],
-                                _mm512_add_ps(_mm512_load_ps(sums[l][p]), _mm512_load_ps(sums[l + half][p])));
-            }
-        }
-    }
+    add_lanes(out, sums);
+}
+
+/* What n_written times four rows of weights gave with the T rows of a panel: rows n + i + r * step. */
+typedef float panel_results[WRITTEN][PAIRS * LANES];
+
+static ALWAYS_INLINE void write_some(const q_job *job, float *out, const panel_results from, size_t T,
+                                     size_t step, size_t n_written, size_t n_rows)
+{
     for (size_t t = 0; t < T; t++) {
-        for (size_t r = 0; r < PANEL_N; r++) {
-            out[t * job->out_stride + n[r]] = sums[0][r / 2][r % 2 * QUANT_PANEL_ROWS + t];
+        for (size_t r = 0; r < n_rows; r++) {
+            const size_t place = r / 2 * LANES + quant_panel_place(t) + r % 2 * 2;
+            for (size_t i = 0; i < n_written; i++) {
+                out[t * job->out_stride + r * step + i] = from[i][place];
+            }
         }
     }
 }
 
-/* Slices of memory side by side; of the rows behind them the last one is taken several times. */
+/* The same of WRITTEN times four rows and a whole panel: four results side by side. */
+static ALWAYS_INLINE void write_all(const q_job *job, float *out, const panel_results from, size_t step)
+{
+    for (size_t p = 0; p < PAIRS; p++) {
+        __m512 v[WRITTEN], turned[QUARTERS];
+        for (size_t i = 0; i < WRITTEN; i++) {
+            v[i] = _mm512_load_ps(from[i] + p * LANES);
+        }
+        for (size_t h = 0; h < 2; h++) { /* turned[j]: lane j of each quarter of all */
+            const __m512 a = h ? _mm512_unpackhi_ps(v[0], v[1]) : _mm512_unpacklo_ps(v[0], v[1]);
+            const __m512 b = h ? _mm512_unpackhi_ps(v[2], v[3]) : _mm512_unpacklo_ps(v[2], v[3]);
+            turned[2 * h] = _mm512_shuffle_ps(a, b, _MM_SHUFFLE(1, 0, 1, 0));
+            turned[2 * h + 1] = _mm512_shuffle_ps(a, b, _MM_SHUFFLE(3, 2, 3, 2));
+        }
+        for (size_t j = 0; j < QUARTERS; j++) {
+            float *to = out + j % 2 * job->out_stride + (2 * p + j / 2) * step;
+            _mm_storeu_ps(to, _mm512_extractf32x4_ps(turned[j], 0));
+            _mm_storeu_ps(to + 2 * job->out_stride, _mm512_extractf32x4_ps(turned[j], 1));
+            _mm_storeu_ps(to + 4 * job->out_stride, _mm512_extractf32x4_ps(turned[j], 2));
+            _mm_storeu_ps(to + 6 * job->out_stride, _mm512_extractf32x4_ps(turned[j], 3));
+        }
+    }
+}
+
+/* n_written times n_rows rows of weights, rows n + i + r * step, with T rows of PANELS panels; of fewer than four
+ * the last one is taken several times. */
+static ALWAYS_INLINE void panel_some_q(const bool q4, const q_job *job, float *out, const quant_panel *x,
+                                       size_t T, size_t n, size_t step, size_t n_written, size_t n_rows)
+{
+    _Alignas(CACHE_LINE) panel_results results[PANELS];
+    const size_t panel_blocks = quant_panel_blocks(1, job->K);
+    for (size_t i = 0; i < n_written; i++) {
+        const unsigned char *rows[PANEL_N];
+        for (size_t r = 0; r < PANEL_N; r++) {
+            rows[r] = job->w + (n + i + (r < n_rows ? r : n_rows - 1) * step) * job->row_bytes;
+        }
+        for (size_t p = 0; p * QUANT_PANEL_ROWS < T; p++) {
+            panel_rows_q(q4, job, results[p][i], x + p * panel_blocks, rows, p == 0);
+        }
+    }
+    for (size_t t = 0; t < T; t += QUANT_PANEL_ROWS) {
+        float *to = out + t * job->out_stride + n;
+        const size_t left = T - t < QUANT_PANEL_ROWS ? T - t : QUANT_PANEL_ROWS;
+        if (n_written == WRITTEN && n_rows == PANEL_N && left == QUANT_PANEL_ROWS) {
+            write_all(job, to, results[t / QUANT_PANEL_ROWS], step);
+        } else {
+            write_some(job, to, results[t / QUANT_PANEL_ROWS], left, step, n_written, n_rows);
+        }
+    }
+}
+
+/* Slices of memory side by side. */
 static ALWAYS_INLINE void panel_all_q(const bool q4, const q_job *job, const quant_panel *x, size_t T,
                                       size_t N)
 {
+    enum { MOST = PANELS * QUANT_PANEL_ROWS };
     const size_t step = N / PANEL_N, rest = step * PANEL_N;
-    for (size_t i = 0; i < step + (rest < N); i++) {
-        size_t n[PANEL_N];
-        for (size_t r = 0; r < PANEL_N; r++) {
-            const size_t behind = rest + r < N ? rest + r : N - 1;
-            n[r] = i < step ? i + r * step : behind;
+    for (size_t t = 0; t < T; t += MOST) {
+        const size_t rows = T - t < MOST ? T - t : MOST;
+        const quant_panel *panels = x + quant_panel_blocks(t, job->K);
+        float *out = job->out + t * job->out_stride;
+        for (size_t n = 0; n < step; n += WRITTEN) {
+            const size_t left = step - n < WRITTEN ? step - n : WRITTEN;
+            panel_some_q(q4, job, out, panels, rows, n, step, left, PANEL_N);
         }
-        for (size_t t = 0; t < T; t += QUANT_PANEL_ROWS) {
-            const size_t rows = T - t < QUANT_PANEL_ROWS ? T - t : QUANT_PANEL_ROWS;
-            panel_rows_q(q4, job, job->out + t * job->out_stride, x + quant_panel_blocks(t, job->K), rows, n,
-                         t == 0);
+        if (rest < N) {
+            panel_some_q(q4, job, out, panels, rows, rest, 1, 1, N - rest);
         }
     }
 }
