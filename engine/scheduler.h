@@ -4,9 +4,13 @@
  *     step_plan plan = scheduler_plan(&sched, views, n_slots, chunk);
  *
  * A step advances every decoding sequence by one block, then does at most one unit of prompt work:
- * one vision unit, or some pieces of one prefill chunk of one sequence, round-robin among the
- * waiting ones. So a running answer waits for at most one such unit between two tokens, and a long
- * prompt cannot starve another prompt.
+ * one vision unit, or some pieces of one prefill chunk of one sequence. So a running answer waits for
+ * at most one such unit between two tokens.
+ *
+ * Among the waiting ones the shortest prompt is next, since that keeps the mean time to a first token
+ * least; but one that waits longest is passed over for SCHEDULER_PATIENCE chunks' tokens at most, then a
+ * chunk of it is due. So a short prompt waits for those that are shorter and one chunk in four of an old
+ * one, and a long prompt takes at most four times what it takes alone, whatever comes behind it.
  */
 #ifndef PARLEY_ENGINE_SCHEDULER_H
 #define PARLEY_ENGINE_SCHEDULER_H
@@ -21,11 +25,16 @@ typedef struct slot_view {
     bool used;
     gen_phase phase;     /* VISION, PREFILL or DECODE when used */
     int32_t prompt_left; /* prompt tokens of the next chunk */
+    int32_t prompt_rest; /* prompt tokens that are not computed */
+    int64_t since;       /* when it was asked for: less is earlier */
     bool under_way;      /* a chunk of its prompt was begun and is not complete */
 } slot_view;
 
+/* Chunks of others for one of the prompt that waits longest. */
+enum { SCHEDULER_PATIENCE = 3 };
+
 typedef struct scheduler {
-    int32_t last_prompt_slot; /* round-robin memory */
+    int32_t n_passed; /* prompt tokens for which the one that waits longest was passed over */
 } scheduler;
 
 typedef struct step_plan {

@@ -91,6 +91,8 @@ static bool step(engine *e)
         if (views[i].used) {
             any = true;
             views[i].prompt_left = prefill_stop(e, s) - s->prompt_done;
+            views[i].prompt_rest = (int32_t)s->req->prompt.len - s->prompt_done;
+            views[i].since = s->req->submitted_ns;
             views[i].under_way = s->chunk > 0;
         }
     }
