@@ -35,12 +35,17 @@ target_compile_definitions(make_gguf PRIVATE PARLEY_SOURCE_DIR="${CMAKE_SOURCE_D
 target_link_libraries(make_gguf PRIVATE parley_engine)
 
 # tests/fuzz/fuzz_NAME.c: a libFuzzer program in the preset fuzz; elsewhere the test fuzz/replay_NAME.
+# Mutators that keep the form of an input, with the words of tests/fuzz/dictionaries, are for both.
+add_library(fuzz_mutate STATIC ${CMAKE_SOURCE_DIR}/tests/fuzz/mutate.c ${CMAKE_SOURCE_DIR}/tests/fuzz/mutate_files.c)
+target_compile_definitions(fuzz_mutate PRIVATE PARLEY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+target_link_libraries(fuzz_mutate PRIVATE parley_engine)
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(source ${fuzz_sources})
     get_filename_component(program ${source} NAME_WE)
     string(REGEX REPLACE "^fuzz_" "" name ${program})
     add_executable(${program} ${source})
     target_compile_definitions(${program} PRIVATE PARLEY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    target_link_libraries(${program} PRIVATE fuzz_mutate)
     if(TARGET parley_server)
         target_link_libraries(${program} PRIVATE parley_server)
     else()

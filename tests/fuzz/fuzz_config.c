@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "model/config/config_load.h"
 #include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -67,6 +68,11 @@ static void check(const model_config *c)
     }
     must(strnlen(c->family, sizeof c->family) < sizeof c->family);
     must(strnlen(c->eos_token, sizeof c->eos_token) < sizeof c->eos_token);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return mutate_json(data, size, max, seed, "config");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "server/media/data_uri.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,6 +47,11 @@ static void check_base64(const char *text, size_t len)
     }
     free(out);
     free(again);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return mutate_words(data, size, max, seed, "data_uri");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

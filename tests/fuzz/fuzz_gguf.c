@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "model/checkpoint/gguf_file.h"
 #include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -51,6 +52,11 @@ static void check_value(const gguf_file *f, const gguf_value *v)
     must(!gguf_uint(v, &whole) || !v->is_array);
     must(!gguf_text(v, &text, &n) || utf8_valid(text, n));
     must(!gguf_bool(v, &truth) || v->type == GGUF_BOOL);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return mutate_gguf(data, size, max, seed, "gguf");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

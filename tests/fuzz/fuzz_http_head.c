@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/net/http_head.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,6 +31,11 @@ static void check_whole(const http_head *h, const char *text)
              !strstr(path, "/./"));
     }
     http_list_has(value, "a");
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return mutate_words(data, size, max, seed, "http_head");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

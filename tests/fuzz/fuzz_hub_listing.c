@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/hub/hub_listing.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,6 +26,11 @@ static void check_file(const hub_listing *l, const hub_file *f)
     must(f->size >= 0 && strlen(f->key) == strspn(f->key, "0123456789abcdef"));
     const hub_file *found = hub_listing_find(l, f->path);
     must(found && strcmp(found->path, f->path) == 0);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return mutate_json(data, size, max, seed, "hub_listing");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

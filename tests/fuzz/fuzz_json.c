@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,6 +36,11 @@ static void visit(const json *v)
         n++;
     }
     must(n == json_len(v));
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return mutate_json(data, size, max, seed, "json");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

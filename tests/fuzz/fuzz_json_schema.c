@@ -6,9 +6,13 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "engine/grammar_spec.h"
+#include "tests/fuzz/mutate.h"
 #include "tests/text/grammar/grammar_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Steps of building, far below the real limit, so that a run is quick; beyond it the same code refuses. */
+enum { WORK = 2000000 };
 
 static void must(bool condition)
 {
@@ -32,7 +36,7 @@ static const token_trie *open_trie(void)
 
 static void walk(const grammar *g, const token_trie *trie, uint64_t seed)
 {
-    enum { TOKENS = 200 };
+    enum { TOKENS = 60 };
     grammar_cursor *c = NULL;
     json_doc *doc = NULL;
     bytes text;
@@ -53,6 +57,11 @@ static void walk(const grammar *g, const token_trie *trie, uint64_t seed)
     grammar_cursor_destroy(c);
 }
 
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return mutate_json(data, size, max, seed, "json_schema");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const token_trie *trie = open_trie();
@@ -65,7 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const grammar_spec_kind kinds[] = {SPEC_SCHEMA, SPEC_PARAMETERS};
     for (size_t i = 0; i < 2; i++) {
         const grammar_spec spec = {.kind = kinds[i], .schema = json_root(doc), .path = "schema"};
-        const err_code err = grammar_build(&g, &spec, NULL, &d);
+        work_count work = {.limit = WORK};
+        const err_code err = grammar_build(&g, &spec, &work, &d);
         if (err != ERR_OK) {
             must(d.text[0] != '\0' && utf8_valid(d.text, strlen(d.text)) &&
                  utf8_valid(d.param, strlen(d.param)));

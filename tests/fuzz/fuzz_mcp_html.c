@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "server/mcp/mcp_decode.h"
 #include "server/mcp/mcp_html.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,6 +24,11 @@ static bool go_on(void *ctx)
 {
     (void)ctx;
     return true;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return mutate_behind(1, mutate_words, data, size, max, seed, "mcp_html");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "server/media/multipart.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -48,6 +49,11 @@ static void read_form(bytes *out, const uint8_t *data, size_t size, size_t step)
         bytes_printf(out, "|%d", multipart_is_complete(&m));
     }
     multipart_deinit(&m);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return mutate_behind(1, mutate_words, data, size, max, seed, "multipart");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,6 +1,7 @@
 /* png: checksums are put right first, because libpng drops a chunk whose checksum is wrong and a
  * changed file would never get past it. */
 #include "tests/fuzz/image_target.h"
+#include "tests/fuzz/mutate.h"
 
 enum { SIGNATURE_BYTES = 8, CHUNK_EXTRA_BYTES = 12 };
 
@@ -36,6 +37,11 @@ static void fix_checksums(uint8_t *data, size_t size)
         }
         at += n + CHUNK_EXTRA_BYTES;
     }
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return mutate_png(data, size, max, seed, "png");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

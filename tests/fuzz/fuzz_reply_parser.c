@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "tests/fuzz/mutate.h"
 #include "tests/server/protocol/tool_writer.h"
 #include "tests/server/protocol/transcript.h"
 
@@ -63,6 +64,11 @@ static void check_calls(const reply_rules *rules, const char *text, size_t len, 
     must(!in_call);
     must(n_out <= len);
     reply_parser_deinit(&p);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return mutate_behind(3, mutate_words, data, size, max, seed, "reply_parser");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

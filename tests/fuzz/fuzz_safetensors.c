@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "model/checkpoint/tensor_file.h"
 #include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -34,6 +35,11 @@ static void check_tensor(const tensor *t, size_t size)
     must(values != NULL);
     tensor_to_f32(values, t, 0, n);
     free(values);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return mutate_safetensors(data, size, max, seed, "safetensors");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

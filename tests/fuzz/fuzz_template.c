@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "tests/fuzz/mutate.h"
 #include "text/jinja/chat_template.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -28,6 +29,19 @@ static void must(bool condition)
     if (!condition) {
         abort();
     }
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    edit e = edit_begin(data, size, max, seed);
+    const uint8_t *zero = size > 0 ? memchr(data, 0, size) : NULL;
+    const size_t n = zero ? (size_t)(zero - data) : size;
+    if (zero && edit_below(&e, 3) == 0) {
+        edit_part(&e, n + 1, size, mutate_json, "template");
+    } else {
+        edit_part(&e, 0, n, mutate_words, "template");
+    }
+    return e.size;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

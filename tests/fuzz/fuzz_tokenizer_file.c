@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "text/tokenizer/tokenizer.h"
 #include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,6 +14,11 @@ static void must(bool condition)
     if (!condition) {
         abort();
     }
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return mutate_json(data, size, max, seed, "tokenizer_file");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

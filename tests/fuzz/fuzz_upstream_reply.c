@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/upstream/upstream_reply.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -54,6 +55,11 @@ static void read_all(bytes *out, const char *text, size_t len, uint8_t flags, si
     must(r.error != ERR_OK || r.finish != GEN_FINISH_ERROR);
     bytes_printf(out, "\n%d %d %s", (int)r.error, (int)r.finish, r.error == ERR_OK ? "" : r.detail.text);
     upstream_reply_deinit(&r);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return mutate_behind(1, mutate_lines, data, size, max, seed, "upstream_reply");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,6 @@
 /* Runs a fuzz target without a fuzzer: every seed as it is, cut at many places, and changed a
- * little in ways that are the same each time. So each build checks what the fuzzer once found.
+ * little in ways that are the same each time, also by the target's own mutator. So each build checks what
+ * the fuzzer once found.
  *
  *     build/fuzz_json tests/fuzz/seeds/json        (folders or single files)
  */
@@ -12,6 +13,9 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "tests/fuzz/mutate.h"
+
+#pragma weak LLVMFuzzerCustomMutator
 
 enum { MAX_SEED_BYTES = 1 << 20, N_PREFIXES = 100, N_CHANGES = 200, MAX_CHANGES_PER_INPUT = 8 };
 
@@ -81,6 +85,36 @@ static void change(bytes *b, uint64_t *state)
     }
 }
 
+/* What libFuzzer has; for the mutators of the targets. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max)
+{
+    static uint64_t state = 0x9E3779B97F4A7C15u;
+    bytes b = bytes_empty(2 * MAX_SEED_BYTES);
+    bytes_append(&b, data, size);
+    change(&b, &state);
+    const size_t n = b.len < max ? b.len : max;
+    memcpy(data, bytes_str(&b), n);
+    bytes_deinit(&b);
+    return n;
+}
+
+/* The seed, changed some times over by the target's own mutator. */
+static void run_own_changes(const bytes *seed, unsigned number)
+{
+    enum { ROOM = 4096, TIMES = 4 };
+    uint8_t *data = malloc(seed->len + ROOM);
+    if (!data) {
+        abort();
+    }
+    memcpy(data, bytes_str(seed), seed->len);
+    size_t n = seed->len;
+    for (unsigned i = 0; i < TIMES; i++) {
+        n = LLVMFuzzerCustomMutator(data, n, seed->len + ROOM, TIMES * number + i);
+        run_input((const char *)data, n);
+    }
+    free(data);
+}
+
 static void run_seed(const char *path)
 {
     err_detail detail = {0};
@@ -106,6 +140,9 @@ static void run_seed(const char *path)
             change(&changed, &state);
         }
         run_input(bytes_str(&changed), changed.len);
+        if (LLVMFuzzerCustomMutator) {
+            run_own_changes(&seed, (unsigned)i);
+        }
     }
     bytes_deinit(&seed);
     bytes_deinit(&changed);

@@ -1,0 +1,93 @@
+/* model_gguf: a GGUF file, and a vision tower beside it, become a model or are refused with a reason: their
+ * settings, vocabulary, template and tensors. Four bytes say how long the head of the first file is; behind it
+ * stands that of the second, if there is one. What follows a head, the weights, are zeros. */
+#include <string.h>
+
+#include "base/utf8.h"
+#include "model/model.h"
+#include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/mutate.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { LENGTH = 4, WEIGHTS = 4 << 20, MAX_BYTES = 1 << 18 };
+
+static char folder[] = "/tmp/parley_gguf_XXXXXX";
+static char model_path[64], tower_path[64];
+static int model_file, tower_file;
+
+static void must(bool condition)
+{
+    if (!condition) {
+        abort();
+    }
+}
+
+static void remove_folder(void)
+{
+    unlink(model_path);
+    unlink(tower_path);
+    rmdir(folder);
+}
+
+static void link_file(char *path, const char *name, int *fd)
+{
+    char target[64];
+    memory_file_write(fd, "", 0, 0);
+    snprintf(path, sizeof model_path, "%s/%s", folder, name);
+    snprintf(target, sizeof target, "/proc/self/fd/%d", *fd);
+    must(symlink(target, path) == 0);
+}
+
+static size_t head_bytes(const uint8_t *data, size_t size)
+{
+    const size_t n = data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16 | (size_t)data[3] << 24;
+    return n < size - LENGTH ? n : size - LENGTH;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    edit e = edit_begin(data, size, max, seed);
+    if (size <= LENGTH || edit_below(&e, 50) == 0) {
+        return LLVMFuzzerMutate(data, size, max);
+    }
+    size_t n = head_bytes(data, size);
+    if (edit_below(&e, 3) == 0 && LENGTH + n < size) {
+        edit_part(&e, LENGTH + n, size, mutate_gguf, "gguf");
+        return e.size;
+    }
+    edit_part(&e, LENGTH, LENGTH + n, mutate_gguf, "gguf");
+    n += e.size - size;
+    for (int i = 0; i < LENGTH; i++) {
+        data[i] = (uint8_t)(n >> 8 * i);
+    }
+    return e.size;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!model_file) {
+        must(mkdtemp(folder) != NULL);
+        link_file(model_path, "model.gguf", &model_file);
+        link_file(tower_path, "tower.gguf", &tower_file);
+        atexit(remove_folder);
+    }
+    if (size <= LENGTH || size > MAX_BYTES) {
+        return 0;
+    }
+    const size_t n = head_bytes(data, size), behind = size - LENGTH - n;
+    memory_file_write(&model_file, data + LENGTH, n, WEIGHTS);
+    memory_file_write(&tower_file, data + LENGTH + n, behind, WEIGHTS);
+    model *m = NULL;
+    err_detail detail = {0};
+    const model_open_options options = {.mmproj = behind > 0 ? tower_path : NULL};
+    if (model_open(&m, model_path, &options, &detail) != ERR_OK) {
+        must(m == NULL && detail.text[0] != '\0' && utf8_valid(detail.text, strlen(detail.text)));
+        return 0;
+    }
+    const model_config *cfg = model_get_config(m);
+    must(cfg->n_layers > 0 && cfg->vocab_size >= tokenizer_n_tokens(model_tokenizer(m)));
+    must(cfg->has_vision <= (behind > 0));
+    model_close(m);
+    return 0;
+}
