@@ -21,7 +21,7 @@ static void read_full(model_config *cfg, const config_section *text)
         full->n_kv_heads =
             config_int(text, "num_global_key_value_heads", 1, CONFIG_MAX_HEADS, full->n_kv_heads);
     }
-    const json *first = json_child(by_layer);
+    const json *first = json_is(by_layer, JSON_OBJECT) ? json_child(by_layer) : NULL;
     for (const json *v = first; v; v = json_next(v)) {
         int64_t layer = 0, hd = full->head_dim, heads = full->n_kv_heads;
         for (const char *digit = json_key(v); *digit; digit++) {
