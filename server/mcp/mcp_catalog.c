@@ -91,7 +91,8 @@ static bool read_headers(mcp_offer *o, mcp_tool *t)
 {
     const json *properties = json_get(t->schema, "properties");
     t->headers = arena_calloc(o->arena, json_len(properties) + 1, sizeof *t->headers);
-    for (const json *v = json_child(properties); v && t->headers; v = json_next(v)) {
+    const json *first = json_is(properties, JSON_OBJECT) ? json_child(properties) : NULL;
+    for (const json *v = first; v && t->headers; v = json_next(v)) {
         const json *header = json_get(v, "x-mcp-header");
         const char *name = json_str(header, ""), *type = json_str(json_get(v, "type"), "");
         if (!header) {

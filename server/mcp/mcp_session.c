@@ -254,7 +254,7 @@ static bool write_inputs(mcp_ask *ask, const json *result)
     const json *wanted = json_get(result, "inputRequests"), *state = json_get(result, "requestState");
     bytes text = bytes_empty(LIMIT_MCP_MESSAGE_BYTES);
     bool ok = ++ask->n_tries < MAX_TRIES;
-    if (json_child(wanted)) {
+    if (json_is(wanted, JSON_OBJECT) && json_child(wanted)) {
         bytes_append_str(&text, "\"inputResponses\":{");
         for (const json *v = json_child(wanted); v; v = json_next(v)) {
             const char *method = json_str(json_get(v, "method"), "");

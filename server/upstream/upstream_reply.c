@@ -225,7 +225,8 @@ static void take_old_logprobs(upstream_reply *r, const json *v)
         reply_json_logprob_head(&out, token, strlen(token), json_num(p, -9999.0));
         bytes_append_str(&out, ",\"top_logprobs\":[");
         size_t n = 0;
-        for (const json *one = json_child(top); one; one = json_next(one)) {
+        for (const json *one = json_is(top, JSON_OBJECT) ? json_child(top) : NULL; one;
+             one = json_next(one)) {
             bytes_append_str(&out, n++ ? "," : "");
             reply_json_logprob_head(&out, json_key(one), strlen(json_key(one)), json_num(one, -9999.0));
             bytes_append_char(&out, '}');
