@@ -301,13 +301,15 @@ static void read_head(reply_parser *p, size_t head_len)
     p->seen = 0;
 }
 
-/* What should be a head and is none is text, with the mark that it begins with. */
+/* What should be a head and is none is text, with the mark that it begins with; such a mark has ended no
+ * message, so that the text in front of it goes on. */
 static void take_stray(reply_parser *p)
 {
     begin_text(p, IN_CONTENT);
     bytes_consume(&p->held, tool_blank(p->held.data, p->held.len));
     for (size_t i = 0; i < N_ENDS; i++) {
         if (tool_match(bytes_str(&p->held), p->held.len, ENDS[i]) == TOOL_DONE) {
+            p->needs_gap = p->needs_gap && i < N_TAKEN_ENDS;
             emit_text(p, strlen(ENDS[i]));
             p->at_edge = false;
         }
