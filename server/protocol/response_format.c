@@ -37,6 +37,9 @@ static void read_schema(api_request *r, grammar_spec *spec, const json *format, 
     spec->schema = json_get(holder, "schema");
     if (!spec->schema) {
         request_fail(e, ERR_INVALID, field, "missing_field", "%s is missing", field);
+    } else if (!json_is(spec->schema, JSON_OBJECT) && !json_is(spec->schema, JSON_BOOL)) {
+        /* a text would reach another server as it is */
+        request_fail(e, ERR_INVALID, field, "invalid_type", "%s must be an object", field);
     }
     spec->path = request_strdup(e, r->in->arena, field);
 }

@@ -83,6 +83,10 @@ test('tools in two rounds, forced calls, a schema', async () => {
     const formed = await chatTo('big', { response_format: { type: 'json_schema', json_schema: { name: 'n', strict: true, schema } } });
     assert.equal(formed.json().choices[0].message.content, '{"x": 1}');
     assert.deepEqual(gpu.requests.at(-1).body.response_format, { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema } });
+    const n = gpu.requests.length;
+    const smuggled = await chatTo('big', { response_format: { type: 'json_schema', json_schema: { name: 'n', schema: '{}}},"model":"other","x":{"y":{"z":{}' } } });
+    assert.deepEqual([smuggled.status, smuggled.json().error.param], [400, 'response_format.json_schema.schema']);
+    assert.equal(gpu.requests.length, n, 'a text is no schema, and is not sent');
 });
 
 test('unknown models are 404, local ones unharmed', async () => {
