@@ -4,13 +4,18 @@
     tools/mutate.py --seed 1 -n 400                 all code, the same number for each folder
     tools/mutate.py --seed 2 -n 50 --since main     only lines that were changed since a commit
     tools/mutate.py --seed 3 -n 20 --only compute --cpu avx2
+    tools/mutate.py --seed 1 --again build/mutants-1.json --out build/again.json     what survived there, in today's lines
 
-Needs build/coverage/lines.json (tools/test_map.py --make): which tests run the changed line. They run one after the other
-(`tests_for`), until one fails or the time for a change is over. What failed and is no program of ours (a script that
-speaks to a server, a browser) must fail twice, since other work on the machine can fail it too.
-What fails without the change too is not asked again. A change is killed (a test failed, or hung), survived, or was not built (warnings are errors, as in CI). Those of tests/equivalents.json change
-nothing that shows; each has its reason there. Results go to build/mutants-SEED.json after each change, so that a run
-that was ended goes on where it was. The exit code is 0 if at least 95 % were killed, and 90 % in every folder.
+Needs an up-to-date build/ (`cmake --preset release && ninja -C build`), and which tests run the changed line:
+build/coverage/lines.json (tools/test_map.py --make, for what it lacks tests/test_map.json). They run one after the other
+(`tests_for`), until one fails or the time for a change is over. Test programs are linked anew with the changed file alone
+(mutate_programs.py), and bounded by the time of the processor; what survives them is compiled with the sanitizers of CI
+and asked once more. What is no program of ours (a script that speaks to a server, a browser) runs in a copy of the tree
+and must fail twice, since other work on the machine can fail it too; so do kernels of ARM.
+What fails without the change too is not asked again. A change is killed (a test failed, or hung), survived, or was not
+built (warnings are errors, as in CI). Those of tests/equivalents.json change nothing that shows; each has its reason
+there. Results go to build/mutants-SEED.json after each change, so that a run that was ended goes on where it was. The exit
+code is 0 if at least 95 % were killed, and 90 % in every folder.
 """
 import argparse
 import collections
@@ -26,13 +31,17 @@ import threading
 import time
 from pathlib import Path
 
-from mutants import mutants_of
+from mutants import Mutant, mutants_of
+from mutate_programs import Programs
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("base", "compute", "text", "model", "vision", "engine", "server", "web")
 EQUIVALENTS = ROOT / "tests" / "equivalents.json"
 LINES = ROOT / "build" / "coverage" / "lines.json"
+MAP = ROOT / "tests" / "test_map.json"
 FILE_TESTS = 6  # of a file, where none is known to run the changed line
+ARM_TEST = "scripts/aarch64_test"
+SANITIZERS = "address,undefined"
 
 
 def git(*arguments):
@@ -76,6 +85,25 @@ def choose(options):
     return [(path, mutant) for turn, i, path, mutant in sorted(turns, key=lambda one: one[:2])]
 
 
+def again(log):
+    """[(file, mutant)] of what survived, or was not tried, in an earlier log, found again by the text of its line; those
+    whose line is gone are printed."""
+    chosen = []
+    for entry in json.loads(Path(log).read_text()):
+        path, was, lines = entry["file"], entry["was"], []
+        if (ROOT / path).exists():
+            lines = [i for i, line in enumerate((ROOT / path).read_text().split("\n"), 1) if line == was]
+        if entry.get("result") in ("killed", "not built", "equivalent"):
+            continue
+        if lines:
+            line = min(lines, key=lambda i: abs(i - entry["line"]))
+            indent = was[: len(was) - len(was.lstrip())]
+            chosen.append((path, Mutant(line, entry["operator"], indent + entry["change"])))
+        else:
+            print(f"gone       {path}:{entry['line']} {entry['operator']}: {entry['change']}")
+    return chosen
+
+
 class Copy:
     """A copy of the tree with a build of its own; one thread works in it at a time."""
 
@@ -102,7 +130,6 @@ class Copy:
         configure = ["cmake", "-S", str(self.root), "-B", str(self.build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
         launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
         self.run([*configure, *launcher, "-DCMAKE_COMPILE_WARNING_AS_ERROR=ON"], 600, check=True)
-        self.run(["ninja", "-C", str(self.build)], 3600, check=True)
         listing = subprocess.run(["ctest", "--test-dir", str(self.build), "--show-only=json-v1"], capture_output=True, check=True)
         self.sound, self.unsound = set(), set()  # tests that pass without a change, and those that do not
         self.tests = {test["name"]: test.get("command", []) for test in json.loads(listing.stdout)["tests"]}
@@ -128,6 +155,8 @@ class Copy:
     def targets_of(self, test):
         """The programs of this build that a test's command names."""
         command = self.tests[test]
+        if test == ARM_TEST:
+            return []
         if test.startswith("browser/"):  # some of them speak to the program, which has the page in itself
             real = re.search("PARLEY_BIN|two_places", (self.root / "tests" / "web" / command[-1]).read_text())
             return ["parley", "parley_fake"] if real else ["embed_assets"]
@@ -145,7 +174,8 @@ class Copy:
     def is_sound(self, test, seconds):
         """Whether a test passes without a change; asked once, when it first failed."""
         if test not in self.sound | self.unsound:
-            built = self.run(["ninja", "-C", str(self.build), *self.targets_of(test)], 600) == 0
+            targets = self.targets_of(test)
+            built = not targets or self.run(["ninja", "-C", str(self.build), *targets], 3600) == 0
             (self.sound if built and not self.notices(test, seconds) else self.unsound).add(test)
         return test in self.sound
 
@@ -160,7 +190,8 @@ class Copy:
             for test in tests:
                 if test in self.unsound or test not in self.tests:
                     continue
-                if self.run(["ninja", "-C", str(self.build), *self.targets_of(test)], 600) != 0:
+                targets = self.targets_of(test)
+                if targets and self.run(["ninja", "-C", str(self.build), *targets], 3600) != 0:
                     return "not built", None, time.monotonic() - start
                 if self.notices(test, options.test_seconds):
                     file.write_text(before)
@@ -174,21 +205,53 @@ class Copy:
             file.write_text(before)
 
 
+def try_programs(programs, path, mutant, tests, options):
+    """The same of the tests that are test programs. A second round is under the sanitizers."""
+    start, lines = time.monotonic(), (ROOT / path).read_text().split("\n")
+    lines[mutant.line - 1] = mutant.replacement
+    for sanitizers, share in (("", 1.0), (SANITIZERS, 0.5)):
+        with programs.built(path, "\n".join(lines), sanitizers) as change:
+            if not change:
+                return "not built", None, time.monotonic() - start
+            used = 0.0
+            for test in tests:
+                plain = programs.without_change(test) if test in programs.commands else None
+                # The first test is asked whatever it takes; one that is too dear leaves room for cheaper ones.
+                if plain is None or (used and used + plain * (4 if sanitizers else 1) > options.seconds * share):
+                    continue
+                used += plain + 0.1
+                if change.noticed(test):
+                    return "killed", test + (" (sanitizers)" if sanitizers else ""), time.monotonic() - start
+    return "survived", None, time.monotonic() - start
+
+
+class Coverage:
+    """Which tests run a line, as far as that is known: the lines of the last coverage build, and the map of the files."""
+
+    def __init__(self):
+        lines = json.loads(LINES.read_text()) if LINES.exists() else {"lines": {}, "seconds": {}}
+        known = json.loads(MAP.read_text())
+        self.lines, self.files = lines["lines"], known["files"]
+        self.seconds = {**known["seconds"], **lines["seconds"]}
+
+
 def tests_for(path, line, coverage):
     """The tests that may notice a change of a line: those of the file's own name, which may be newer than the map, then
     those that run the line, of the same folder first, cheapest first. Only the first line of a statement is counted as
-    run. Where no test is known to run it (rows of tables, what follows a lack of memory), those that run most of the file
-    for their seconds. A real server confines itself and writes no counters: for its files those of real programs in the
-    same room, too."""
-    lines, text = coverage["lines"].get(path, {}), (ROOT / path).read_text().split("\n")
+    run. Behind them, and alone where no test is known to run the line (rows of tables, what follows a lack of memory),
+    those that run most of the file for their seconds. A real server confines itself and writes no counters: for its files
+    those of real programs in the same room, too."""
+    lines, text = coverage.lines.get(path, {}), (ROOT / path).read_text().split("\n")
     while line > 1 and str(line) not in lines and re.search(r"[^;{}\s]\s*$", text[line - 2]):
         line -= 1
-    top, stem, seconds = path.split("/")[0], Path(path).stem, coverage["seconds"]
-    cost = lambda name: seconds.get(name, 5)
+    top, stem = path.split("/")[0], Path(path).stem
+    cost = lambda name: coverage.seconds.get(name, 5)
     names = sorted(lines.get(str(line), []), key=lambda name: (name.split("/")[0] != top, cost(name)))
-    if not names:
-        shares = collections.Counter(name for tests in lines.values() for name in tests)
-        names = sorted(shares, key=lambda name: -shares[name] / (1 + cost(name)))[:FILE_TESTS]
+    if top == "compute" and "neon" in stem:
+        names = [ARM_TEST]
+    elif len(names) < FILE_TESTS:
+        shares = coverage.files.get(path, {})
+        names += sorted(shares, key=lambda name: -shares[name] / (1 + cost(name)))[:FILE_TESTS]
         room = (ROOT / "tests" / path).parent if top == "server" else ROOT
         names += [f"server/{found.stem}" for found in (*room.glob("real_*.mjs"), *room.glob("*_test.py"))]
     return list(dict.fromkeys([f"{top}/test_{stem}", *names]))
@@ -199,15 +262,15 @@ def table(results):
     for r in results:
         rows[r["file"].split("/")[0]][r["result"]] += 1
         rows["all"][r["result"]] += 1
-    print("\n| folder | killed | survived | no test runs the line | equivalent | not built | killed of those that count |")
-    print("|---|---|---|---|---|---|---|")
+    print("\n| folder | killed | survived | equivalent | not built | killed of those that count |")
+    print("|---|---|---|---|---|---|")
     good = True
     for folder in [f for f in (*FOLDERS, "all") if f in rows]:
         c = rows[folder]
-        count = c["killed"] + c["survived"] + c["not run"]
+        count = c["killed"] + c["survived"]
         share = c["killed"] / count if count else 1.0
         good = good and share >= (0.95 if folder == "all" else 0.90)
-        cells = (c["killed"], c["survived"], c["not run"], c["equivalent"], c["not built"])
+        cells = (c["killed"], c["survived"], c["equivalent"], c["not built"])
         print(f"| {folder} | {' | '.join(map(str, cells))} | {share:.1%} |")
     return good
 
@@ -220,24 +283,33 @@ def main():
     parser.add_argument("--only", action="append", choices=FOLDERS, help="only this folder; may be repeated")
     parser.add_argument("--cpu", help="PARLEY_CPU of the tests: generic, avx2, avx512, avx512+vnni")
     parser.add_argument("--jobs", type=int, default=1, help="copies at work at once")
-    parser.add_argument("--seconds", type=float, default=240, help="for one change; what is not noticed by then survived")
+    parser.add_argument("--again", help="the log of an earlier run: what survived it")
+    parser.add_argument("--out", help="where results go; build/mutants-SEED.json")
+    parser.add_argument("--seconds", type=float, default=60, help="of tests for one change; what is not noticed by then survived")
+    parser.add_argument("--programs", action="store_true", help="only tests that are programs of ours: no servers, no browser")
     parser.add_argument("--test-seconds", type=float, default=120, help="for one test; a test that hangs has noticed")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds for the whole run")
     parser.add_argument("--where", default="/tmp/parley-mutants", help="folder of the copies")
     options = parser.parse_args()
 
-    if not LINES.exists():
-        sys.exit("build/coverage/lines.json is missing: tools/test_map.py --make")
-    coverage = json.loads(LINES.read_text())
+    if not (ROOT / "build" / "build.ninja").exists():
+        sys.exit("build/ is missing: cmake --preset release && ninja -C build")
+    coverage = Coverage()
     equivalents = {(e["file"], e["change"]) for e in json.loads(EQUIVALENTS.read_text())} if EQUIVALENTS.exists() else set()
     name = "-".join(["mutants", str(options.seed), *(options.only or []), *([options.cpu] if options.cpu else [])])
-    log = ROOT / "build" / f"{name}.json"
+    log = Path(options.out) if options.out else ROOT / "build" / f"{name}.json"
     results = json.loads(log.read_text()) if log.exists() else []
     done = {(r["file"], r["line"], r["change"]) for r in results}
-    chosen = [(p, m) for p, m in choose(options) if (p, m.line, m.replacement.strip()) not in done]
+    chosen = again(options.again) if options.again else choose(options)
+    if options.only:
+        chosen = [(p, m) for p, m in chosen if p.split("/")[0] in options.only]
+    chosen = [(p, m) for p, m in chosen if (p, m.line, m.replacement.strip()) not in done]
     lock, end = threading.Lock(), time.monotonic() + options.budget
 
-    def work(copy):
+    def work(number):
+        where = f"{options.where}/{number}"
+        programs = Programs(ROOT / "build", Path(where) / "programs", {"PARLEY_CPU": options.cpu} if options.cpu else {})
+        copy = None  # made when a test needs it
         while time.monotonic() < end:
             with lock:
                 if not chosen:
@@ -245,20 +317,24 @@ def main():
                 path, mutant = chosen.pop(0)
             change = mutant.replacement.strip()
             tests = tests_for(path, mutant.line, coverage)
+            others = [name for name in tests if name not in programs.commands]
+            result, by, seconds = "survived", None, 0.0
             if (path, change) in equivalents:
-                result, by, seconds = "equivalent", None, 0.0
-            elif not tests:
-                result, by, seconds = "not run", None, 0.0
-            else:
-                result, by, seconds = copy.try_one(path, mutant, tests, options)
+                result, others = "equivalent", []
+            elif path in programs.compilers:
+                result, by, seconds = try_programs(programs, path, mutant, tests, options)
+            if result == "survived" and (ARM_TEST in others or (others and not options.programs)):
+                copy = copy or Copy(f"{where}/parley", options.cpu)
+                result, by, more = copy.try_one(path, mutant, others, options)
+                seconds += more
+            was = (ROOT / path).read_text().split("\n")[mutant.line - 1]
             with lock:
-                results.append({"file": path, "line": mutant.line, "operator": mutant.operator, "change": change,
+                results.append({"file": path, "line": mutant.line, "operator": mutant.operator, "was": was, "change": change,
                                 "result": result, "by": by, "seconds": round(seconds, 1)})
                 log.write_text(json.dumps(results, indent=1))
                 print(f"{result:10} {path}:{mutant.line} {mutant.operator}: {change}{f'  [{by}]' if by else ''}", flush=True)
 
-    copies = [Copy(f"{options.where}/{i}/parley", options.cpu) for i in range(options.jobs)]
-    threads = [threading.Thread(target=work, args=(copy,)) for copy in copies]
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(options.jobs)]
     for thread in threads:
         thread.start()
     for thread in threads:

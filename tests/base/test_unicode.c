@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "tests/check.h"
+#include "tests/guard.h"
 
 static const char *nfc(const char *text)
 {
@@ -104,8 +105,35 @@ static void test_space_and_case(void)
     CHECK(!unicode_is_alpha('7') && unicode_is_numeric(0xBD) && !unicode_is_digit(0xBD));
 }
 
+/* Nothing behind a text is read: each ends where memory does, cut at every byte. */
+static void test_ends(void)
+{
+    static const char text[] =
+        "e\xCC\x81 \xE1\x84\x80\xE1\x85\xA1 \xCE\xA3 \xF0\x9E\x84\xB0\xEF\xB8\xAB \xE1\xBA\x9B\xCC\xA3";
+    bytes out;
+    bytes_init(&out, 1 << 16);
+    for (size_t len = 0; len < sizeof text; len++) {
+        char *cut = guard_copy(text, len);
+        const bool valid = utf8_valid(cut, len);
+        bytes_clear(&out);
+        unicode_nfc(&out, cut, len);
+        CHECK(!out.failed && utf8_valid(bytes_str(&out), out.len));
+        CHECK(!unicode_surely_nfc(cut, len) || (out.len == len && memcmp(bytes_str(&out), cut, len) == 0) ||
+              !valid);
+        bytes_clear(&out);
+        unicode_convert(&out, cut, len, UNICODE_UPPER);
+        unicode_convert(&out, cut, len, UNICODE_LOWER);
+        CHECK(!out.failed && utf8_valid(bytes_str(&out), out.len));
+        CHECK(utf8_incomplete_tail(cut, len) == 0 || !valid);
+        CHECK(len == 0 || utf8_last(cut, len) < len);
+        guard_free(cut);
+    }
+    bytes_deinit(&out);
+}
+
 int main(void)
 {
+    test_ends();
     test_nfc();
     test_idempotent();
     test_long_run();

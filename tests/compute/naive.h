@@ -8,7 +8,8 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
+
+#include "tests/guard.h"
 
 /* Largest |a - b| over the largest |b|. */
 static inline double rel_error(const float *a, const double *b, size_t n)
@@ -22,14 +23,10 @@ static inline double rel_error(const float *a, const double *b, size_t n)
     return worst / top;
 }
 
-/* n zeros; the caller frees. */
+/* n zeros; the caller frees them with guard_free. */
 static inline double *doubles(size_t n)
 {
-    double *d = calloc(n ? n : 1, sizeof *d);
-    if (!d) {
-        abort();
-    }
-    return d;
+    return guard_calloc(n, sizeof(double));
 }
 
 #endif

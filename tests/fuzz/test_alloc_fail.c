@@ -88,8 +88,38 @@ static err_code use_file(void *context)
     return err;
 }
 
+static err_code read_json(void *context)
+{
+    json_doc *doc;
+    err_code err = json_parse(&doc, context, strlen(context), LIMIT_JSON_DEPTH, NULL);
+    json_free(doc);
+    return err;
+}
+
+/* An object of 16 members has an index, which is two allocations (one remains): wherever it stands. A member is an item
+ * and its name; without those of cJSON nothing can be said. */
+static void test_indexes(void)
+{
+    static const char *const around[] = {"%s", "[[],%s]", "{\"a\":{\"b\":[1,%s]}}", "[[[2]],{},%s]"};
+    for (size_t i = 0; i < ARRAY_LEN(around); i++) {
+        size_t n[2];
+        for (int more = 0; more < 2; more++) {
+            char object[256] = "{", text[512];
+            for (int m = 0; m < 15 + more; m++) {
+                const size_t len = strlen(object);
+                snprintf(object + len, sizeof object - len - 1, "%s\"%c\":true", m ? "," : "", 'a' + m);
+            }
+            object[strlen(object)] = '}';
+            snprintf(text, sizeof text, around[i], object);
+            n[more] = alloc_fail_each(read_json, text, MAX_POINTS);
+        }
+        CHECK(n[1] == n[0] + 2 + 2 || n[0] < 30);
+    }
+}
+
 int main(void)
 {
+    test_indexes();
     static char text[] = "{\"a\":[1,2.5,\"x\\n\\u00e9\",null,true,{\"b\":{}}],"
                          "\"long\":1000000000000000000000000000000000000000000000000000000000000000000000}";
     CHECK_INT(alloc_fail_each(use_arena, NULL, MAX_POINTS), 4);

@@ -1,20 +1,22 @@
-/* tool: runs one of our programs from a test. */
+/* tool: runs one of our programs from a test; those of the build, or of the folder $PARLEY_TOOLS. */
 #ifndef PARLEY_TESTS_MODEL_TOOL_H
 #define PARLEY_TESTS_MODEL_TOOL_H
 
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 
 extern char **environ;
 
-/* Runs build/NAME with up to four arguments (NULL ends them) and returns its exit code, or -1. */
+/* Runs NAME with up to four arguments (NULL ends them) and returns its exit code, or -1. */
 static inline int tool_run_4(const char *name, const char *first, const char *second, const char *third,
                              const char *fourth)
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s", PARLEY_BUILD_DIR, name);
+    const char *folder = getenv("PARLEY_TOOLS");
+    snprintf(path, sizeof path, "%s/%s", folder ? folder : PARLEY_BUILD_DIR, name);
     char *argv[] = {
 #ifdef PARLEY_EMULATOR
         PARLEY_EMULATOR,

@@ -42,8 +42,30 @@ static void check_size(int32_t width, int32_t height, int32_t side, int32_t smal
     free(img.rgb);
 }
 
+/* Columns of red and blue, one pixel wide: a high quality keeps their colours apart, a lower one has one colour for two. */
+static void check_columns(int quality, bool apart)
+{
+    err_detail d = {0};
+    image img = make_image(16, 16), back = {0};
+    for (int32_t i = 0; i < 16 * 16; i++) {
+        memcpy(img.rgb + 3 * i, i % 2 ? "\xC8\0\0" : "\0\0\xC8", 3);
+    }
+    const image_limits limits = {.max_pixels = 1 << 20, .max_side = 1000};
+    bytes jpeg;
+    bytes_init(&jpeg, 1 << 16);
+    CHECK_OK(image_write_jpeg(&jpeg, &img, (image_size){16, 16}, quality, &d), d);
+    CHECK_OK(image_decode(&back, (const uint8_t *)jpeg.data, jpeg.len, &limits, &d), d);
+    const uint8_t *p = back.rgb + 3 * (8 * 16 + 8);
+    CHECK_INT(p[2] - p[0] > 120 && p[3] - p[5] > 120, apart);
+    bytes_deinit(&jpeg);
+    image_deinit(&back);
+    free(img.rgb);
+}
+
 int main(void)
 {
+    check_columns(95, true);
+    check_columns(75, false);
     check_size(320, 200, 160, 160, 100);
     check_size(200, 320, 160, 100, 160);
     check_size(40, 30, 160, 40, 30);

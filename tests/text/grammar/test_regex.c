@@ -1,0 +1,129 @@
+/* regex and dfa: what patterns accept, alone and combined; no state from which nothing can be completed. */
+#include "text/grammar/regex.h"
+
+#include <stdint.h>
+
+#include "tests/check.h"
+
+static dfa compile(const char *pattern, nfa_chars chars)
+{
+    dfa d = {0};
+    err_detail detail = {0};
+    CHECK_OK(regex_compile(&d, pattern, strlen(pattern), chars, NULL, &detail), detail);
+    return d;
+}
+
+static bool accepts(const dfa *d, const char *text, size_t len)
+{
+    return d->n_states > 0 && dfa_accepts(d, text, len);
+}
+
+/* From every state an accepting one is reached: found forwards, again and again, until nothing changes. */
+static void check_live(const dfa *d)
+{
+    enum { MOST = 64 };
+    bool live[MOST] = {false};
+    CHECK(d->n_states <= MOST);
+    for (int32_t round = 0; round <= d->n_states; round++) {
+        for (int32_t q = 0; q < d->n_states; q++) {
+            live[q] = live[q] || d->accept[q];
+            for (int32_t c = 0; c < d->n_classes && !live[q]; c++) {
+                const uint16_t to = d->next[q * d->n_classes + c];
+                live[q] = to != DFA_DEAD && live[to];
+            }
+        }
+    }
+    for (int32_t q = 0; q < d->n_states; q++) {
+        CHECK(live[q]);
+    }
+}
+
+/* Every byte as the only way from the start to the end: the first class and the last one, too. */
+static void test_bytes(void)
+{
+    for (int byte = 0; byte < 256; byte++) {
+        const char only = (char)byte;
+        dfa d = {0};
+        err_detail detail = {0};
+        nfa n;
+        nfa_init(&n, NULL);
+        nfa_add_bytes(&n, NFA_START, NFA_END, &only, 1);
+        CHECK_OK(nfa_determinize(&n, &d, "test", &detail), detail);
+        size_t wrong = 0;
+        for (int k = 0; k < 256; k++) {
+            const char text = (char)k;
+            wrong += accepts(&d, &text, 1) != (k == byte);
+        }
+        CHECK_INT(wrong, 0);
+        CHECK_INT(d.n_states, 2);
+        check_live(&d);
+        dfa_free(&d);
+    }
+}
+
+static void test_patterns(void)
+{
+    static const struct {
+        const char *pattern, *good[4], *bad[4];
+    } cases[] = {
+        {"^$", {""}, {"a"}},
+        {"^a{2,3}$", {"aa", "aaa"}, {"a", "aaaa"}},
+        {"^(ab|cd)*$", {"", "abcd", "cdcd"}, {"abc", "ba"}},
+        {"b", {"b", "abc"}, {"", "ac"}},
+        {"^[^a-c]$", {"d", "\xC3\xA9"}, {"a", "c", "dd"}},
+        {"^\\d+(\\.\\d)?$", {"1", "12.3"}, {"", ".3", "1."}},
+        {"^.?x$", {"x", "ax"}, {"aax", "xa"}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        dfa d = compile(cases[i].pattern, CHARS_RAW);
+        for (size_t k = 0; k < 4; k++) {
+            const char *good = cases[i].good[k], *bad = cases[i].bad[k];
+            CHECK(!good || accepts(&d, good, strlen(good)));
+            CHECK(!bad || !accepts(&d, bad, strlen(bad)));
+        }
+        check_live(&d);
+        dfa_free(&d);
+    }
+}
+
+/* Products, against the two answers: over all texts of up to five letters. */
+static void test_products(void)
+{
+    dfa a = compile("^(a|b)*a$", CHARS_RAW), b = compile("^a?[bc]{0,3}a*$", CHARS_RAW);
+    for (int op = DFA_AND; op <= DFA_AND_NOT; op++) {
+        dfa both = {0};
+        err_detail detail = {0};
+        CHECK_OK(dfa_combine(&both, &a, &b, (dfa_op)op, "test", NULL, &detail), detail);
+        size_t wrong = 0, n_in = 0;
+        for (int code = 0; code < 4 * 4 * 4 * 4 * 4; code++) {
+            char text[6];
+            size_t len = 0;
+            for (int rest = code; rest % 4; rest /= 4) {
+                text[len++] = (char)('a' + rest % 4 - 1);
+            }
+            const bool in_b = accepts(&b, text, len);
+            const bool want = accepts(&a, text, len) && (op == DFA_AND ? in_b : !in_b);
+            wrong += accepts(&both, text, len) != want;
+            n_in += want;
+        }
+        CHECK_INT(wrong, 0);
+        CHECK(n_in > 5);
+        check_live(&both);
+        dfa_free(&both);
+    }
+    dfa none = {0}; /* what nothing satisfies has no states */
+    err_detail detail = {0};
+    CHECK_OK(dfa_combine(&none, &a, &a, DFA_AND_NOT, "test", NULL, &detail), detail);
+    CHECK_INT(none.n_states, 0);
+    dfa_free(&none);
+    dfa_free(&a);
+    dfa_free(&b);
+}
+
+int main(void)
+{
+    test_bytes();
+    test_patterns();
+    test_products();
+    CHECK_DONE();
+}

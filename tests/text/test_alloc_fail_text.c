@@ -1,0 +1,171 @@
+/* Every allocation of text/ fails once: a tokenizer, a template, the grammar of a schema and a walk through it. */
+#include "base/limits.h"
+#include "engine/grammar_spec.h"
+#include "tests/alloc_fail.h"
+#include "tests/check.h"
+#include "text/grammar/grammar_cursor.h"
+#include "text/jinja/chat_template.h"
+#include "text/tokenizer/guard.h"
+#include "text/tokenizer/tokenizer.h"
+
+enum { MAX_POINTS = 20000, MARKERS = 80 };
+
+/* A text or an expression that cannot grow is refused as one that is too large, where the code cannot tell the two apart. */
+static err_code or_too_large(err_code err)
+{
+    return err == ERR_INVALID || err == ERR_LIMIT || err == ERR_UNSUPPORTED ? ERR_NOMEM : err;
+}
+
+static bytes file; /* a tokenizer.json of 64 byte tokens and MARKERS added ones */
+
+static void write_tokenizer(void)
+{
+    bytes_init(&file, 1 << 16);
+    bytes_append_str(&file, "{\"added_tokens\":[");
+    for (int i = 0; i < MARKERS; i++) {
+        bytes_printf(&file, "%s{\"id\":%d,\"content\":\"<|m%d|>\",\"special\":true}", i ? "," : "", 100 + i,
+                     i);
+    }
+    bytes_append_str(&file,
+                     "],\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":{\"type\":\"ByteLevel\","
+                     "\"add_prefix_space\":false,\"use_regex\":true},\"decoder\":{\"type\":\"ByteLevel\"},"
+                     "\"model\":{\"vocab\":{");
+    int other = 0x100;
+    for (int byte = 0; byte < 256; byte++) {
+        const bool same = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+        bytes_printf(&file, "\"\\u%04x\":%d,", same ? byte : other, byte < 100 ? byte : byte + MARKERS);
+        other += !same;
+    }
+    bytes_append_str(&file, "\"ab\":400},\"merges\":[[\"a\",\"b\"]]}}");
+    CHECK(!file.failed);
+}
+
+static err_code use_tokenizer(void *context)
+{
+    (void)context;
+    tokenizer *tok = NULL;
+    token_ids ids;
+    bytes text;
+    token_ids_init(&ids);
+    bytes_init(&text, 1000);
+    err_code err = tokenizer_open_json(&tok, bytes_str(&file), file.len, "test", NULL);
+    CHECK((tok != NULL) == (err == ERR_OK));
+    if (err == ERR_OK) {
+        err = tokenizer_encode(tok, &ids, "ab caf\xC3\xA9 e\xCC\x81 <|m7|> ab", 22, TOKENIZER_SPECIALS, NULL);
+    }
+    if (err == ERR_OK) {
+        tokenizer_decode(tok, &text, ids.ids, ids.len, false);
+        tokenizer_guard(tok, &text, "a <|m7|> b", 10);
+        err = text.failed ? ERR_NOMEM : ERR_OK;
+    }
+    bytes_deinit(&text);
+    token_ids_deinit(&ids);
+    tokenizer_close(tok);
+    return err == ERR_UNSUPPORTED ? or_too_large(err) : err;
+}
+
+static err_code read_markers(void *context)
+{
+    (void)context;
+    added_tokens markers = {0};
+    const err_code err = guard_read_markers(&markers, bytes_str(&file), file.len, NULL);
+    added_tokens_deinit(&markers);
+    return err;
+}
+
+static err_code use_template(void *context)
+{
+    static const char text[] =
+        "{%- macro role(m) %}<|m1|>{{ m.role | upper }}{% endmacro -%}"
+        "{% set ns = namespace(n=0) %}{% for m in messages if m.content is string %}{{ role(m) ~ ' ' }}"
+        "{{ m['content'].split('a') | join('-') | replace('b', 'c') }}{% set ns.n = ns.n + loop.index %}"
+        "{% else %}none{% endfor %}{{ ns.n }}{{ {'a': [1, 2.5, true]} | tojson }}{{ '%s of %d' | format('x', "
+        "3) }}";
+    const json *given = context;
+    chat_template *t = NULL;
+    arena *a = arena_create(1u << 20);
+    bytes out;
+    bytes_init(&out, 1 << 16);
+    err_code err = a ? chat_template_compile(&t, text, sizeof text - 1, NULL) : ERR_NOMEM;
+    if (err == ERR_OK) {
+        const jinja_value *vars = jinja_from_json(a, given);
+        err = vars ? chat_template_render(t, &out, NULL, vars, NULL, a, NULL) : ERR_NOMEM;
+    }
+    if (err == ERR_OK) {
+        CHECK_STR(bytes_str(&out), "<|m1|>USER c-c1{\"a\": [1, 2.5, true]}x of 3");
+    }
+    bytes_deinit(&out);
+    chat_template_close(t);
+    arena_destroy(a);
+    return or_too_large(err);
+}
+
+typedef struct grammar_case {
+    const json *schema;
+    const token_trie *trie;
+} grammar_case;
+
+static err_code use_grammar(void *context)
+{
+    const grammar_case *c = context;
+    const grammar_spec spec = {.kind = SPEC_SCHEMA, .schema = c->schema};
+    grammar *g = NULL;
+    grammar_cursor *cursor = NULL;
+    err_code err = grammar_build(&g, &spec, NULL, NULL);
+    if (err == ERR_OK) {
+        err = grammar_cursor_create(&cursor, g, c->trie, false, NULL);
+    }
+    static const char text[] = "{\"word\":\"ab\",\"n\":[17]}";
+    for (size_t i = 0; err == ERR_OK && i < sizeof text - 1; i++) {
+        const bool masked = grammar_cursor_mask(cursor, grammar_cursor_state(cursor)) != NULL;
+        const bool taken = masked && grammar_cursor_accept(cursor, token_trie_find(c->trie, text + i, 1));
+        err = grammar_cursor_failure(cursor);
+        CHECK(taken || err == ERR_NOMEM);
+    }
+    CHECK(err != ERR_OK || grammar_cursor_is_complete(cursor, grammar_cursor_state(cursor)));
+    grammar_cursor_destroy(cursor);
+    grammar_destroy(g);
+    return or_too_large(err);
+}
+
+static json_doc *parse(const char *text)
+{
+    json_doc *doc = NULL;
+    err_detail d = {0};
+    CHECK_OK(json_parse(&doc, text, strlen(text), LIMIT_JSON_DEPTH, &d), d);
+    return doc;
+}
+
+int main(void)
+{
+    err_detail d = {0};
+    write_tokenizer();
+    const size_t n_tokenizer = alloc_fail_each(use_tokenizer, NULL, MAX_POINTS);
+    CHECK(n_tokenizer > MARKERS);
+    CHECK(alloc_fail_each(read_markers, NULL, MAX_POINTS) > MARKERS);
+
+    json_doc *vars = parse("{\"messages\":[{\"role\":\"user\",\"content\":\"bab\"},{\"role\":\"x\"}]}");
+    const size_t n_template = alloc_fail_each(use_template, (void *)json_root(vars), MAX_POINTS);
+    CHECK(n_template > 4);
+    json_free(vars);
+
+    tokenizer *tok = NULL;
+    token_trie *trie = NULL;
+    const int32_t stop = 100;
+    CHECK_OK(tokenizer_open_json(&tok, bytes_str(&file), file.len, "test", &d), d);
+    CHECK_OK(token_trie_create(&trie, tok, &stop, 1, &d), d);
+    json_doc *schema =
+        parse("{\"type\":\"object\",\"required\":[\"word\",\"n\"],\"additionalProperties\":false,"
+              "\"properties\":{\"word\":{\"type\":\"string\",\"pattern\":\"^[a-c]{1,3}$\"},"
+              "\"n\":{\"type\":\"array\",\"maxItems\":2,\"items\":{\"anyOf\":[{\"type\":\"integer\","
+              "\"minimum\":3},{\"const\":null}]}}}}");
+    grammar_case c = {json_root(schema), trie};
+    const size_t n_grammar = alloc_fail_each(use_grammar, &c, MAX_POINTS);
+    CHECK(n_grammar > 50);
+    printf("allocations: tokenizer %zu, template %zu, grammar %zu\n", n_tokenizer, n_template, n_grammar);
+    json_free(schema);
+    token_trie_destroy(trie);
+    tokenizer_close(tok);
+    bytes_deinit(&file);
+    CHECK_DONE();
+}

@@ -1,0 +1,145 @@
+"""Runs test programs with one source file replaced, for tools/mutate.py.
+
+    programs = Programs(ROOT / "build", ROOT / "build" / "mutants", {"PARLEY_CPU": "avx2"})
+    with programs.built("base/json.c", changed_text) as change:       # None if it does not compile
+        change.noticed("base/test_json")                              # True, False, or None: not known
+
+The changed file is compiled beside the tree, with the flags of its build, and linked in front of the libraries, whose own
+copy is then left out: a change costs one compilation, and one link for each test that is asked. The tree and the build stay
+as they are. A test is bounded by the seconds of the processor that it takes without the change, so that other work on the
+machine fails nothing. What hangs without using the processor is asked again, after the unchanged program.
+"""
+import contextlib
+import json
+import os
+import re
+import resource
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+MEMORY = 12 << 30  # address space of a test; one that wants more than this has noticed
+IDLE = 30  # seconds of the clock without one of the processor: a test hangs
+
+
+def limits(seconds, memory):
+    def apply():
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if memory:
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+    return apply
+
+
+class Programs:
+    """The test programs of a build that is up to date. One thread uses it at a time."""
+
+    def __init__(self, build, place, environment):
+        self.build, self.place = build, place
+        place.mkdir(parents=True, exist_ok=True)
+        self.environment = dict(os.environ, PARLEY_PATIENCE_MS="10000", **environment)
+        listing = subprocess.run(["ctest", "--test-dir", str(build), "--show-only=json-v1"], capture_output=True, check=True)
+        self.commands, self.folders, self.settings = {}, {}, {}
+        for test in json.loads(listing.stdout)["tests"]:
+            command = test.get("command") or [""]
+            if Path(command[0]).parent == build:
+                self.commands[test["name"]] = command
+                properties = {p["name"]: p["value"] for p in test["properties"]}
+                self.folders[test["name"]] = properties["WORKING_DIRECTORY"]
+                self.settings[test["name"]] = dict(e.split("=", 1) for e in properties.get("ENVIRONMENT", []))
+        self.compilers = {}
+        for entry in json.loads((build / "compile_commands.json").read_text()):
+            self.compilers[os.path.relpath(entry["file"], build.parent)] = entry["command"]
+        self.links, self.plain = {}, {}
+
+    def link_of(self, program):
+        if program not in self.links:
+            out = subprocess.run(["ninja", "-C", str(self.build), "-t", "commands", program], capture_output=True, text=True)
+            self.links[program] = out.stdout.strip().split("\n")[-1].removeprefix(": && ").removesuffix(" && :")
+        return self.links[program]
+
+    def tools_of(self, test):
+        """The programs that a test runs by tests/model/tool.h."""
+        name = Path(self.commands[test][0]).name
+        found = list((self.build.parent / "tests").rglob(name + ".c"))
+        return sorted(set(re.findall(r"tool_run\w*\(\"(\w+)\"", found[0].read_text()))) if found else []
+
+    def run(self, test, program, seconds, memory):
+        """(exit code, or None if it hung; seconds of the processor)."""
+        command = [str(program), *self.commands[test][1:]]
+        with tempfile.TemporaryDirectory(dir=self.place) as scratch:
+            process = subprocess.Popen(
+                command, cwd=self.folders[test], env={**self.environment, **self.settings[test], "TMPDIR": scratch,
+                                            "PARLEY_TOOLS": str(Path(program).parent)}, stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+                preexec_fn=limits(int(seconds), memory))
+            since, used, pid = time.monotonic(), None, 0
+            while pid == 0 and time.monotonic() < since + IDLE:
+                pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+                if pid == 0:
+                    time.sleep(0.01)
+                    ticks = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:15]
+                    since, used = (since, used) if ticks == used else (time.monotonic(), ticks)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # also what a failed test left behind
+            if pid == 0:
+                _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        return (process.returncode if pid else None), usage.ru_utime + usage.ru_stime
+
+    def without_change(self, test):
+        """Seconds of the processor that a test takes, or None if it fails or skips."""
+        if test not in self.plain:
+            names = [Path(self.commands[test][0]).name, *self.tools_of(test)]
+            subprocess.run(["ninja", "-C", str(self.build), *names], stdout=subprocess.DEVNULL)
+            code, seconds = self.run(test, self.commands[test][0], 1200, MEMORY)
+            self.plain[test] = seconds if code == 0 else None
+        return self.plain[test]
+
+    @contextlib.contextmanager
+    def built(self, path, text, sanitizers=""):
+        """A Change of a file, compiled; None if that fails. sanitizers: of the changed file and the programs."""
+        with tempfile.TemporaryDirectory(dir=self.place) as folder:
+            compiled = Path(folder) / "changed.o"
+            command = re.sub(r" -o \S+ -c \S+$", "", self.compilers[path]).replace("ccache ", "").replace(" -g ", " ")
+            words = [*shlex.split(command), "-Werror", f"-iquote{(self.build.parent / path).parent}"]
+            words += ["-O1", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"] if sanitizers else []
+            done = subprocess.run([*words, "-o", str(compiled), "-c", "-x", "c", "-"], input=text, text=True, cwd=self.build,
+                                  stderr=subprocess.DEVNULL)
+            yield Change(self, compiled, sanitizers) if done.returncode == 0 else None
+
+
+class Change:
+    def __init__(self, programs, compiled, sanitizers):
+        self.programs, self.compiled, self.sanitizers = programs, compiled, sanitizers
+
+    def linked(self, name):
+        """A program with the change, or None."""
+        program = self.compiled.parent / name
+        link = self.programs.link_of(name).replace(f" -o {name} ", f" {self.compiled} -o {program} ", 1)
+        link += f" -fsanitize={self.sanitizers}" if self.sanitizers else ""
+        if not program.exists():
+            subprocess.run(shlex.split(link), cwd=self.programs.build, stderr=subprocess.DEVNULL)
+        return program if program.exists() else None
+
+    def noticed(self, test):
+        """Whether a test fails with the change and not without it; None if it cannot say: it fails without it, too, is
+        skipped, or is no program of its own."""
+        of = self.programs
+        if test not in of.commands or of.without_change(test) is None:
+            return None
+        program = self.linked(Path(of.commands[test][0]).name)
+        if not program or not all(self.linked(name) for name in of.tools_of(test)):
+            return None
+        # An instrumented file takes several times as long; a loop that does not end takes longer than that.
+        seconds = 10 + of.plain[test] * (20 if self.sanitizers else 5)
+        memory = 0 if self.sanitizers else MEMORY
+        code, _ = of.run(test, program, seconds, memory)
+        if code is None:
+            still_sound = of.run(test, of.commands[test][0], seconds, MEMORY)[0] == 0
+            code = of.run(test, program, seconds, memory)[0] if still_sound else 77
+        return code not in (0, 77)
