@@ -205,7 +205,7 @@ class Copy:
             file.write_text(before)
 
 
-def try_programs(programs, path, mutant, tests, options):
+def try_programs(programs, path, mutant, tests, coverage, options):
     """The same of the tests that are test programs. A second round is under the sanitizers."""
     start, lines = time.monotonic(), (ROOT / path).read_text().split("\n")
     lines[mutant.line - 1] = mutant.replacement
@@ -215,11 +215,11 @@ def try_programs(programs, path, mutant, tests, options):
                 return "not built", None, time.monotonic() - start
             used = 0.0
             for test in tests:
-                plain = programs.without_change(test) if test in programs.commands else None
                 # The first test is asked whatever it takes; one that is too dear leaves room for cheaper ones.
-                if plain is None or (used and used + plain * (4 if sanitizers else 1) > options.seconds * share):
+                cost = programs.plain.get(test) or coverage.seconds.get(test, 1)
+                if test not in programs.commands or (used and used + cost > options.seconds * share):
                     continue
-                used += plain + 0.1
+                used += (programs.without_change(test) or 0) + 0.1
                 if change.noticed(test):
                     return "killed", test + (" (sanitizers)" if sanitizers else ""), time.monotonic() - start
     return "survived", None, time.monotonic() - start
@@ -322,7 +322,7 @@ def main():
             if (path, change) in equivalents:
                 result, others = "equivalent", []
             elif path in programs.compilers:
-                result, by, seconds = try_programs(programs, path, mutant, tests, options)
+                result, by, seconds = try_programs(programs, path, mutant, tests, coverage, options)
             if result == "survived" and (ARM_TEST in others or (others and not options.programs)):
                 copy = copy or Copy(f"{where}/parley", options.cpu)
                 result, by, more = copy.try_one(path, mutant, others, options)
