@@ -14,7 +14,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
     set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_avx512.c
         PROPERTIES COMPILE_OPTIONS "${avx512};${level}")
     set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_ggml_vnni.c ${CMAKE_SOURCE_DIR}/compute/kernels/ops_q_vnni.c
-        ${CMAKE_SOURCE_DIR}/compute/kernels/ops_kv_vnni.c
+        ${CMAKE_SOURCE_DIR}/compute/kernels/ops_kv_vnni.c ${CMAKE_SOURCE_DIR}/compute/kernels/ops_q_tile_vnni.c
         PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vnni;${level}")
     set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_avx512_bf16.c
         PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512bf16;${level}")

@@ -6,7 +6,7 @@
  *   floats: they are widened to f32 in scratch; or, where the processor multiplies bf16 faster,
  *   taken as they lie in the
  *     checkpoint: each weight is broadcast against a panel, so no order of them would save a load;
- *   blocks: x is rounded to 8 bits as for few rows (quant.h), products are integers; our own 8 bits
+ *   blocks: x is rounded to 8 bits, with a scale for 256 columns (pack_q in ops.h), products are integers; our own 8 bits
  *   are taken as they lie,
  *     everything else is unpacked to bytes in scratch (but Q2_K, which goes the way of floats).
  * An element is the sum of its blocks over k, each one accumulator: its bits depend neither on the
@@ -19,8 +19,8 @@
 #include "compute/context.h"
 #include "compute/kernels/kernel.h"
 
-/* Columns of a task; columns of x at a time, so that a panel's share stays in the L1 cache (f32, 8
- * bits) or comes from the second in long slices (bf16). Of floats, which are the largest, about
+/* Columns of a task; columns of x at a time, so that a panel's share stays in the L1 cache (f32) or
+ * comes from the second in long slices (bf16; 8 bits in one). Of floats, which are the largest, about
  * K_CHUNK_F32 columns are packed and multiplied before the next ones: or wide rows would leave the
  * L2 cache room for few. */
 enum {
@@ -28,7 +28,6 @@ enum {
     K_BLOCK_F32 = 128,
     K_CHUNK_F32 = 1024,
     K_BLOCK_BF16 = 1024,
-    BLOCKS_Q = 8,
     SUMS = TILE_COLUMNS * TILE_ROWS,
 };
 
@@ -75,43 +74,10 @@ static size_t panel_words(panel_type type, size_t K)
 
 /* ---- x ---- */
 
-/* SIDE rows at a time are rounded as quant_x in `rows`; their bytes change places as squares of
- * words. */
-enum { SIDE = 16 };
-
-static void pack_q(const ops *o, tile_q_block *panel, float *rows, const float *x, size_t T, size_t K)
-{
-    enum { WORDS = QUANT_GROUP / 4, HALF = WORDS / 2 };
-    const size_t n_blocks = n_blocks_q(K), stride = quant_x_bytes(K) / sizeof(float);
-    if (T % SIDE != 0) {
-        memset(panel, 0, n_blocks * sizeof *panel);
-    }
-    for (size_t t0 = 0; t0 < T; t0 += SIDE) {
-        const size_t n = min_size(SIDE, T - t0);
-        for (size_t i = 0; i < n; i++) {
-            quant_x row = quant_x_at(rows, K, i);
-            o->quantize_x(&row, x + (t0 + i) * K, K);
-            for (size_t b = 0; b < n_blocks; b++) {
-                const int32_t *four = row.offset + b * (QUANT_BLOCK / 4);
-                panel[b].offset[t0 + i] = row.block_offset[b];
-                panel[b].offset_first[t0 + i] = four[0] + four[1] + four[2] + four[3];
-                panel[b].scale[t0 + i] = row.scale[b];
-                panel[b].sum[t0 + i] = row.sum[b];
-            }
-        }
-        for (size_t b = 0; b < n_blocks; b += 2) {
-            float square[WORDS][SIDE];
-            o->transpose(square[0], SIDE, rows + b * HALF, stride, n, WORDS);
-            for (size_t j = 0; j < WORDS; j++) {
-                memcpy(&panel[b + j / HALF].q[j % HALF][t0], square[j], n * sizeof(float));
-            }
-        }
-    }
-}
-
 /* ctx: jobs, whose tasks follow each other. */
 static void pack_task(void *ctx, size_t task, size_t thread)
 {
+    (void)thread;
     const tile_job *job = ctx;
     while (task >= n_panels(job)) {
         task -= n_panels(job++);
@@ -121,7 +87,7 @@ static void pack_task(void *ctx, size_t task, size_t thread)
     const float *x = job->x + (job->row0 + t) * K + job->k0;
     uint32_t *panel = job->packed + task * words;
     if (job->type == PANEL_Q) {
-        pack_q(job->c->ops, (tile_q_block *)(void *)panel, nn_scratch(job->c, thread), x, T, K);
+        job->c->ops->pack_q((tile_q_block *)(void *)panel, x, K, T, K);
         return;
     }
     if (job->type == PANEL_BF16) {
@@ -220,25 +186,14 @@ static tile_weights load_rows(const tile_job *job, float *scratch, const tensor 
 
 /* ---- products ---- */
 
-/* Adds the products of n rows of weights with one panel to sums. */
+/* The products of n rows of weights with one panel are added to sums; of PANEL_Q they replace them. */
 static void multiply_panel(const tile_job *job, float *sums, const tile_weights *w, size_t panel, size_t n)
 {
     const ops *o = job->c->ops;
     const size_t K = job->k_n, T = min_size(TILE_ROWS, job->T - panel * TILE_ROWS);
     const uint32_t *x = job->packed + panel * panel_words(job->type, K);
     if (job->type == PANEL_Q) {
-        const size_t n_blocks = n_blocks_q(K);
-        for (size_t b = 0; b < n_blocks; b += BLOCKS_Q) {
-            const tile_q_rows q = {.u = w->q.u + b * QUANT_BLOCK,
-                                   .u_stride = w->q.u_stride,
-                                   .scale = w->q.scale + (w->q.halves ? 2 * b : b),
-                                   .minimum = w->q.minimum ? w->q.minimum + b : NULL,
-                                   .stride = w->q.stride,
-                                   .wide = w->q.wide,
-                                   .halves = w->q.halves};
-            o->tile_q(sums, (const tile_q_block *)(const void *)x + b, &q, T, n,
-                      min_size(BLOCKS_Q, n_blocks - b));
-        }
+        o->tile_q(sums, (const tile_q_block *)(const void *)x, &w->q, T, n, n_blocks_q(K));
         return;
     }
     if (job->type == PANEL_BF16) {
@@ -295,9 +250,9 @@ static void tile_task(void *ctx, size_t task, size_t thread)
         const size_t t0 = panel * TILE_ROWS, T = min_size(TILE_ROWS, job->T - t0);
         float *out = p->out + (job->row0 + t0) * N + n0;
         ask_to_write(out, N, T, n);
-        if (job->k0 == 0) {
+        if (job->type != PANEL_Q && job->k0 == 0) {
             memset(sums, 0, n * TILE_ROWS * sizeof *sums);
-        } else {
+        } else if (job->k0 > 0) {
             o->transpose(sums, TILE_ROWS, out, N, T, n);
         }
         multiply_panel(job, sums, &w, panel, n);
@@ -311,8 +266,7 @@ static void tile_task(void *ctx, size_t task, size_t thread)
 /* Rows of a group; 0 if the layer is too wide for the room or for the scratch. */
 static size_t group_rows(panel_type type, size_t K)
 {
-    if (K == 0 || weight_floats(type, K) > SCRATCH_FLOATS - SUMS ||
-        SIDE * quant_x_bytes(K) > SCRATCH_FLOATS * sizeof(float)) {
+    if (K == 0 || weight_floats(type, K) > SCRATCH_FLOATS - SUMS) {
         return 0;
     }
     const size_t words = panel_words(type, K), wanted = GROUP_WORDS / words;

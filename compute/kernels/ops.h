@@ -51,12 +51,16 @@ enum { PEAK_VECTORS = 12, PEAK_F32_FLOPS = PEAK_VECTORS * 16 * 2, PEAK_Q_OPS = P
 /* Floats that ops.read takes at least. */
 enum { READ_GRAIN = 256 };
 
-/* One block of columns of a panel in 8 bits: the members of quant_x, rows side by side. */
+/* Blocks of columns of a panel in 8 bits that share a scale. A scale for each block would have to be
+ * multiplied with that of the weights for every sum of a block: a tenth of all the work. */
+enum { TILE_SHARE = 8 };
+
+/* One block of columns of a panel in 8 bits, rows side by side: x = scale * q. */
 typedef struct tile_q_block {
     uint32_t q[QUANT_BLOCK / 4][TILE_ROWS]; /* columns 4i .. 4i+3, the first in the lowest byte */
     int32_t offset[TILE_ROWS];              /* -128 times the sum of the block's q */
     int32_t offset_first[TILE_ROWS];        /* the same of its first 16 columns */
-    float scale[TILE_ROWS], sum[TILE_ROWS];
+    float scale[TILE_ROWS];                 /* in the first of TILE_SHARE blocks, for all of them */
 } tile_q_block;
 
 /* Rows of weights for tile_q: bytes, and a scale for every block. */
@@ -120,10 +124,15 @@ typedef struct ops {
 
     /* The numbers of a row of q4, a byte each. */
     void (*unpack_q4)(uint8_t *out, const void *row, size_t K);
-    /* sums[n*TILE_ROWS + t] takes in n_blocks blocks of w[n] . x[t], rising: the integer sum of a
-     * block, as a float, times (w.scale * x.scale), fused; then w.minimum * x.sum, fused. With
-     * halves, the first 16 columns of a block, then the others in the same way. T counts in steps
-     * of 16. */
+    /* A panel of T <= TILE_ROWS rows of K columns, quant_columns(K) / QUANT_BLOCK blocks: the scale is the
+     * largest magnitude of its TILE_SHARE blocks / 127, numbers are rounded to nearest even. Columns from
+     * K on and rows T .. up to the next multiple of 16 become zeros; later ones stay. */
+    void (*pack_q)(tile_q_block *out, const float *x, size_t x_stride, size_t T, size_t K);
+    /* sums[n*TILE_ROWS + t] = w[n] . x[t] of n_blocks blocks. Each TILE_SHARE of them give a part: from
+     * zero, blocks rising, it takes the integer sum of a block, as a float, times w.scale, fused; then
+     * w.minimum times the sum of the block's q, fused; with halves, the first 16 columns of a block and the
+     * others one after the other. The sum takes, from zero, each part times x.scale, fused. T counts in
+     * steps of 16. */
     void (*tile_q)(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                    size_t n_blocks);
 

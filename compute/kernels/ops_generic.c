@@ -223,27 +223,82 @@ static void unpack_q4_generic(uint8_t *out, const void *row, size_t K)
     }
 }
 
+/* Row t of a panel in 8 bits, blocks b0 .. b0+n-1, which share a scale. x: NULL, or the `known` columns
+ * that there are of them. */
+static void pack_q_row(tile_q_block *out, size_t b0, size_t n, size_t t, const float *x, size_t known)
+{
+    float most = 0;
+    for (size_t k = 0; k < known; k++) {
+        most = fmaxf(most, fabsf(x[k]));
+    }
+    const float inverse = most > 0 ? 127.0f / most : 0;
+    out[b0].scale[t] = most / 127.0f;
+    for (size_t b = 0; b < n; b++) {
+        tile_q_block *block = &out[b0 + b];
+        int32_t sum = 0;
+        for (size_t i = 0; i < QUANT_BLOCK; i++) {
+            const size_t k = b * QUANT_BLOCK + i;
+            const int8_t q = (int8_t)(k < known ? rintf(x[k] * inverse) : 0.0f);
+            const uint32_t byte = (uint32_t)(uint8_t)q << (i % 4 * 8);
+            block->q[i / 4][t] = i % 4 ? block->q[i / 4][t] | byte : byte;
+            sum += q;
+            if (i + 1 == QUANT_BLOCK / 2) {
+                block->offset_first[t] = -128 * sum;
+            }
+        }
+        block->offset[t] = -128 * sum;
+    }
+}
+
+static void pack_q_generic(tile_q_block *out, const float *x, size_t x_stride, size_t T, size_t K)
+{
+    const size_t n_blocks = quant_columns(K) / QUANT_BLOCK;
+    for (size_t b = 0; b < n_blocks; b += TILE_SHARE) {
+        const size_t n = n_blocks - b < TILE_SHARE ? n_blocks - b : TILE_SHARE, k = b * QUANT_BLOCK;
+        const size_t left = k < K ? K - k : 0, most = n * QUANT_BLOCK;
+        for (size_t t = 0; t < (T + 15) / 16 * 16; t++) {
+            pack_q_row(out, b, n, t, t < T ? x + t * x_stride + k : NULL,
+                       t >= T        ? 0
+                       : left < most ? left
+                                     : most);
+        }
+    }
+}
+
+/* The part that blocks b0 .. b1-1 give of w[n] . x[t], without the scale of x. */
+static float tile_q_part(const tile_q_block *x, size_t t, const tile_q_rows *w, size_t n, size_t b0,
+                         size_t b1)
+{
+    const size_t n_parts = w->halves ? 2 : 1, columns = QUANT_BLOCK / n_parts;
+    const uint8_t *u = w->u + n * w->u_stride;
+    float sum = 0;
+    for (size_t b = b0; b < b1; b++) {
+        for (size_t part = b * n_parts; part < (b + 1) * n_parts; part++) {
+            int32_t whole = 0;
+            for (size_t i = part * columns; i < (part + 1) * columns; i++) {
+                const int8_t q = (int8_t)(x[b].q[i % QUANT_BLOCK / 4][t] >> (i % 4 * 8));
+                whole += (u[i] - (w->minimum ? 0 : 128)) * q;
+            }
+            sum = fmaf((float)whole, w->scale[n * w->stride + part], sum);
+        }
+        if (w->minimum) {
+            sum = fmaf(w->minimum[n * w->stride + b], (float)x[b].offset[t] * (-1.0f / 128), sum);
+        }
+    }
+    return sum;
+}
+
 static void tile_q_generic(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                            size_t n_blocks)
 {
     for (size_t n = 0; n < N; n++) {
-        const uint8_t *u = w->u + n * w->u_stride;
         for (size_t t = 0; t < T; t++) {
-            float *sum = &sums[n * TILE_ROWS + t];
-            for (size_t b = 0; b < n_blocks; b++) {
-                const size_t n_parts = w->halves ? 2 : 1, columns = QUANT_BLOCK / n_parts;
-                for (size_t part = b * n_parts; part < (b + 1) * n_parts; part++) {
-                    int32_t whole = 0;
-                    for (size_t i = part * columns; i < (part + 1) * columns; i++) {
-                        int8_t q = (int8_t)(x[b].q[i % QUANT_BLOCK / 4][t] >> (i % 4 * 8));
-                        whole += (u[i] - (w->minimum ? 0 : 128)) * q;
-                    }
-                    *sum = fmaf((float)whole, w->scale[n * w->stride + part] * x[b].scale[t], *sum);
-                }
-                if (w->minimum) {
-                    *sum = fmaf(w->minimum[n * w->stride + b], x[b].sum[t], *sum);
-                }
+            float sum = 0;
+            for (size_t b = 0; b < n_blocks; b += TILE_SHARE) {
+                const size_t end = b + TILE_SHARE < n_blocks ? b + TILE_SHARE : n_blocks;
+                sum = fmaf(tile_q_part(x, t, w, n, b, end), x[b].scale[t], sum);
             }
+            sums[n * TILE_ROWS + t] = sum;
         }
     }
 }
@@ -498,6 +553,7 @@ const ops *ops_generic(void)
         .pack_bf16 = pack_bf16_generic,
         .tile_bf16 = tile_bf16_generic,
         .unpack_q4 = unpack_q4_generic,
+        .pack_q = pack_q_generic,
         .tile_q = tile_q_generic,
         .peak_f32 = peak_f32_generic,
         .read = read_generic,

@@ -209,57 +209,71 @@ static ALWAYS_INLINE __m256 whole_sum(const tile_kind kind, __m256i acc, const i
     return _mm256_cvtepi32_ps(acc);
 }
 
+/* Adds the products of part i of the present TILE_SHARE blocks, which begin at x and at u, scale and
+ * minimum of the weights. */
+static ALWAYS_INLINE void add_part(const tile_kind kind, __m256 sum[TILE_N][TILE_V], const tile_q_block *x,
+                                   size_t t, const tile_q_rows *w, const uint8_t *u, const float *scale,
+                                   const float *minimum, size_t i, const size_t nn, const size_t nv)
+{
+    const bool small = kind == TILE_MINIMA, minima = small || kind == TILE_WIDE;
+    const size_t n_parts = kind == TILE_HALVES ? 2 : 1, steps = QUANT_BLOCK / 4 / n_parts, part = i % n_parts;
+    __m256i acc[TILE_N][TILE_V];
+    x += i / n_parts;
+    u += i * (QUANT_BLOCK / n_parts);
+    for (size_t n = 0; n < nn; n++) {
+        for (size_t v = 0; v < nv; v++) {
+            acc[n][v] = _mm256_setzero_si256();
+        }
+    }
+    for (size_t k = 0; k < steps; k++) {
+        for (size_t n = 0; n < nn; n++) {
+            __m256i wv = four_weights(u + n * w->u_stride + 4 * k);
+            wv = small ? wv : _mm256_xor_si256(wv, _mm256_set1_epi8((char)0x80));
+            for (size_t v = 0; v < nv; v++) {
+                const __m256i xv = load_32(&x->q[part * steps + k][t + v * TILE_SIDE]);
+                acc[n][v] = add_products(small, acc[n][v], wv, xv);
+            }
+        }
+    }
+    for (size_t v = 0; v < nv; v++) {
+        const int32_t *offset = &x->offset[t + v * TILE_SIDE];
+        const __m256 x_sum = _mm256_mul_ps(_mm256_cvtepi32_ps(load_32(offset)), _mm256_set1_ps(-1.0f / 128));
+        for (size_t n = 0; n < nn; n++) {
+            const __m256 whole = whole_sum(kind, acc[n][v], offset);
+            sum[n][v] = _mm256_fmadd_ps(whole, _mm256_set1_ps(scale[n * w->stride + i]), sum[n][v]);
+            if (minima) {
+                sum[n][v] = _mm256_fmadd_ps(_mm256_set1_ps(minimum[n * w->stride + i]), x_sum, sum[n][v]);
+            }
+        }
+    }
+}
+
 static ALWAYS_INLINE void tile_block(const tile_kind kind, float *sums, const tile_q_block *x, size_t t,
                                      const tile_q_rows *w, size_t n0, size_t n_blocks, const size_t nn,
                                      const size_t nv)
 {
-    const bool small = kind == TILE_MINIMA, minima = small || kind == TILE_WIDE;
-    const size_t n_parts = kind == TILE_HALVES ? 2 : 1, steps = QUANT_BLOCK / 4 / n_parts;
-    __m256 sum[TILE_N][TILE_V];
-    __m256i acc[TILE_N][TILE_V];
-    for (size_t n = 0; n < nn; n++) {
-        for (size_t v = 0; v < nv; v++) {
-            sum[n][v] = _mm256_loadu_ps(sums + (n0 + n) * TILE_ROWS + t + v * TILE_SIDE);
-        }
-    }
-    for (size_t i = 0; i < n_blocks * n_parts; i++) {
-        const size_t part = i % n_parts;
-        const uint8_t *u = w->u + n0 * w->u_stride + i * (QUANT_BLOCK / n_parts);
+    const size_t n_parts = kind == TILE_HALVES ? 2 : 1;
+    sums += n0 * TILE_ROWS + t;
+    for (size_t b = 0; b < n_blocks; b += TILE_SHARE) {
+        const size_t share = n_blocks - b < TILE_SHARE ? n_blocks - b : TILE_SHARE;
+        __m256 sum[TILE_N][TILE_V];
         for (size_t n = 0; n < nn; n++) {
             for (size_t v = 0; v < nv; v++) {
-                acc[n][v] = _mm256_setzero_si256();
+                sum[n][v] = _mm256_setzero_ps();
             }
         }
-        for (size_t k = 0; k < steps; k++) {
-            for (size_t n = 0; n < nn; n++) {
-                __m256i wv = four_weights(u + n * w->u_stride + 4 * k);
-                wv = small ? wv : _mm256_xor_si256(wv, _mm256_set1_epi8((char)0x80));
-                for (size_t v = 0; v < nv; v++) {
-                    const __m256i xv = load_32(&x->q[part * steps + k][t + v * TILE_SIDE]);
-                    acc[n][v] = add_products(small, acc[n][v], wv, xv);
-                }
-            }
+        for (size_t i = 0; i < share * n_parts; i++) {
+            add_part(kind, sum, x + b, t, w, w->u + n0 * w->u_stride + b * QUANT_BLOCK,
+                     w->scale + n0 * w->stride + b * n_parts,
+                     w->minimum ? w->minimum + n0 * w->stride + b : NULL, i, nn, nv);
         }
         for (size_t v = 0; v < nv; v++) {
-            const __m256 xs = _mm256_loadu_ps(&x->scale[t + v * TILE_SIDE]);
+            const __m256 x_scale = _mm256_loadu_ps(&x[b].scale[t + v * TILE_SIDE]);
             for (size_t n = 0; n < nn; n++) {
-                __m256 whole = whole_sum(kind, acc[n][v], &x->offset[t + v * TILE_SIDE]);
-                __m256 both = _mm256_mul_ps(xs, _mm256_set1_ps(w->scale[(n0 + n) * w->stride + i]));
-                sum[n][v] = _mm256_fmadd_ps(whole, both, sum[n][v]);
+                float *at = sums + n * TILE_ROWS + v * TILE_SIDE;
+                const __m256 before = b == 0 ? _mm256_setzero_ps() : _mm256_loadu_ps(at);
+                _mm256_storeu_ps(at, _mm256_fmadd_ps(sum[n][v], x_scale, before));
             }
-        }
-        for (size_t v = 0; minima && v < nv; v++) {
-            const __m256 xs = _mm256_loadu_ps(&x->sum[t + v * TILE_SIDE]);
-            for (size_t n = 0; n < nn; n++) {
-                const __m256 m = _mm256_set1_ps(w->minimum[(n0 + n) * w->stride + i]);
-                sum[n][v] = _mm256_fmadd_ps(m, xs, sum[n][v]);
-            }
-        }
-        x += part + 1 == n_parts;
-    }
-    for (size_t n = 0; n < nn; n++) {
-        for (size_t v = 0; v < nv; v++) {
-            _mm256_storeu_ps(sums + (n0 + n) * TILE_ROWS + t + v * TILE_SIDE, sum[n][v]);
         }
     }
 }

@@ -1,9 +1,9 @@
 /* ops_q_tile: the loops around a block of tile_q (ops.h), once for all instruction sets. Included
  * by the files that define the block.
  *
- * Wanted of the including file: TILE_V vectors of TILE_SIDE rows of x at most, 2 or 3; tile_n(nv),
- * the rows of weights that are taken together with nv vectors; tile_block(), the sums of rows n0 ..
- * n0+nn-1 of w and of nv vectors from row t of x on.
+ * Wanted of the including file: tile_n(nv), the rows of weights that are taken together with nv
+ * vectors; tile_block(), the sums of rows n0 .. n0+nn-1 of w and of nv vectors of TILE_SIDE rows from
+ * row t of x on, nv at most 2.
  */
 #ifndef PARLEY_COMPUTE_KERNELS_OPS_Q_TILE_H
 #define PARLEY_COMPUTE_KERNELS_OPS_Q_TILE_H
@@ -20,26 +20,23 @@ static ALWAYS_INLINE void tile_vectors(const tile_kind kind, float *sums, const 
     for (; n + nn <= N; n += nn) {
         tile_block(kind, sums, x, t, w, n, n_blocks, nn, nv);
     }
-    for (; n < N; n++) {
+    for (; n + 2 <= N; n += 2) {
+        tile_block(kind, sums, x, t, w, n, n_blocks, 2, nv);
+    }
+    if (n < N) {
         tile_block(kind, sums, x, t, w, n, n_blocks, 1, nv);
     }
 }
 
-/* The vectors in shares of equal size: one alone leaves most of the registers empty. */
 static ALWAYS_INLINE void tile_q_blocks(const tile_kind kind, float *sums, const tile_q_block *x,
                                         const tile_q_rows *w, size_t T, size_t N, size_t n_blocks)
 {
-    for (size_t t = 0; t < T;) {
-        const size_t left = (T - t + TILE_SIDE - 1) / TILE_SIDE, shares = (left + TILE_V - 1) / TILE_V;
-        const size_t nv = (left + shares - 1) / shares;
-        if (nv == 1) {
-            tile_vectors(kind, sums, x, t, w, N, n_blocks, 1);
-        } else if (nv == 2 || TILE_V == 2) {
-            tile_vectors(kind, sums, x, t, w, N, n_blocks, 2);
-        } else {
-            tile_vectors(kind, sums, x, t, w, N, n_blocks, 3);
-        }
-        t += nv * TILE_SIDE;
+    size_t t = 0;
+    for (; t + TILE_SIDE < T; t += 2 * TILE_SIDE) {
+        tile_vectors(kind, sums, x, t, w, N, n_blocks, 2);
+    }
+    if (t < T) {
+        tile_vectors(kind, sums, x, t, w, N, n_blocks, 1);
     }
 }
 

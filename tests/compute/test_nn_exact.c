@@ -274,7 +274,7 @@ static void check_many(unsigned mask)
     }
     for (size_t i = 0; i < MAX_T * N; i++) {
         CHECK_NEAR(a.many[i], a.linear[i], 1e-4);
-        CHECK_NEAR(a.many8[i] + in.b[i % N], a.q8[i], 1e-4); /* both round x alike */
+        CHECK_NEAR(a.many8[i] + in.b[i % N], a.q8[i], 0.15); /* more columns share a scale of x */
         CHECK_NEAR(a.many16[i] - in.b[i % N], a.linear16[i],
                    0.15); /* 2^-9 of a sum of 100 products of up to 2 */
     }

@@ -176,9 +176,14 @@ static void test_format(int n_bits, const float *stored)
         CHECK_SAID(one, say_with(check_data("tiny"), 3, ~0u, n_bits, exact == 0));
         free(one);
     }
-    float *generic = say_with(check_data("tiny"), 2, 0, n_bits, true);
-    CHECK(tiny_difference(generic, expected, (STEPS + 1) * TINY_V) <
-          0.1); /* a last bit may round elsewhere */
+    /* a last bit may round elsewhere */
+    float *plain = say_with(check_data("tiny"), 2, ~0u, n_bits, false);
+    float *generic = say_with(check_data("tiny"), 2, 0, n_bits, false);
+    CHECK(tiny_difference(generic, plain, (STEPS + 1) * TINY_V) < 0.1);
+    free(generic), free(plain);
+    /* tiles round the prompt's inputs with other scales */
+    generic = say_with(check_data("tiny"), 2, 0, n_bits, true);
+    CHECK(tiny_difference(generic, expected, TINY_V) < (n_bits == 8 ? 0.1 : 0.6));
     free(generic);
 
     snprintf(out, sizeof out, "%s/converted%d", cache, n_bits);

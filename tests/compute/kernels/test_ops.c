@@ -185,7 +185,6 @@ static void tile_case_q(bool minima, bool other, size_t T, size_t N, size_t n_bl
     float *scale = rng_floats(N * (2 * n_blocks + 2), 1), *minimum = rng_floats(N * (n_blocks + 1), 1);
     for (size_t b = 0; b < n_blocks; b++) {
         rng_fill(x[b].scale, TILE_ROWS, 1);
-        rng_fill(x[b].sum, TILE_ROWS, 1);
         for (size_t t = 0; t < TILE_ROWS; t++) {
             int32_t sum = 0;
             for (size_t i = 0; i < QUANT_BLOCK; i++) {
@@ -221,6 +220,32 @@ static void tile_case_q(bool minima, bool other, size_t T, size_t N, size_t n_bl
     free(x), free(u), free(scale), free(minimum);
 }
 
+/* Panels in 8 bits: the same bytes in every table, and near the floats. */
+static void pack_case_q(size_t T, size_t K, size_t slack)
+{
+    const size_t n_blocks = quant_columns(K) / QUANT_BLOCK, x_stride = K + slack, end = (T + 15) / 16 * 16;
+    const size_t bytes = (n_blocks + 1) * sizeof(tile_q_block);
+    float *x = rng_floats(T * x_stride + 1, 2);
+    tile_q_block *p = malloc(bytes), *q = malloc(bytes);
+    memset(p, 0x5a, bytes), memset(q, 0x5a, bytes);
+    for (size_t k = 0; k < K; k++) {
+        x[(T - 1) * x_stride + k] = 0; /* a row of zeros has no scale */
+    }
+    vec->pack_q(p, x, x_stride, T, K);
+    gen->pack_q(q, x, x_stride, T, K);
+    CHECK(memcmp(p, q, bytes) == 0);
+    for (size_t t = 0; t < end; t++) {
+        for (size_t k = 0; k < n_blocks * QUANT_BLOCK; k++) {
+            const size_t b = k / QUANT_BLOCK, i = k % QUANT_BLOCK;
+            const float scale = p[b / TILE_SHARE * TILE_SHARE].scale[t];
+            const float known = t < T && k < K ? x[t * x_stride + k] : 0;
+            const int8_t number = (int8_t)(p[b].q[i / 4][t] >> (i % 4 * 8));
+            CHECK(fabsf(known - scale * (float)number) <= 0.5001f * scale);
+        }
+    }
+    free(x), free(p), free(q);
+}
+
 static void check_tiles(void)
 {
     static const size_t rows[] = {1, 15, 16, 17, 48, 63, 64};
@@ -230,7 +255,8 @@ static void check_tiles(void)
         if (vec->tile_bf16 && K > 0) {
             tile_case_bf16(T, N, (K + 1) / 2 * 2, i % 3);
         }
-        tile_case_q(i % 2, i / 2 % 2, T, N, i % 12);
+        tile_case_q(i % 2, i / 2 % 2, T, N, 1 + i % 20);
+        pack_case_q(T, K ? K : 300, i % 3);
     }
 }
 
