@@ -25,7 +25,7 @@ def plain(text):
 def held():
     """The questions of the eval sets; of the tools only those that want a call, as greetings are greetings."""
     load = lambda name: json.load(open(os.path.join(EVAL, name), encoding="utf-8"))
-    found = [q for _, q, _ in load("prompts.json") + load("prompts2.json") + load("prompts3.json") + load("prompts4.json") + load("prompts5.json")] + [q for q, _ in load("schemas.json")]
+    found = [q for _, q, _ in load("prompts.json") + load("prompts2.json") + load("prompts3.json") + load("prompts4.json") + load("prompts5.json") + load("prompts6.json")] + [q for q, _ in load("schemas.json")]
     wanted = {plain(q) for q in found + [t["messages"][-1]["content"] for t in load("tools.json") if t["call"]]}
     return {q for q in wanted if not re.fullmatch(r"\d+ plus \d+", q)}  # any two numbers may be drawn
 

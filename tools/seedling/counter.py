@@ -165,7 +165,7 @@ will you know me next week|do you learn from your mistakes|I corrected you, will
 = docs/options.md
 what can be adjusted|where are the knobs|I want to tweak things|where do I change defaults|is there a file with settings|environment variables?|what does --help not tell|which flags exist|where are preferences|the gear, where is it|default values of everything|config for the server
 
-= Colours
+= Theme
 it's blinding|my eyes hurt from the white|make it black|night theme|could the letters be bigger|I can't read that, too tiny|larger print please|my glasses are lost, make text big|other look for the page|dim the page
 
 = docs/limits.md
@@ -342,7 +342,7 @@ will you remember what I taught you|next time, will you know my name|are you sma
 = docs/options.md
 I want to change something, where|list of switches|where is everything set|what options does serve have|what's the config called|adjust the defaults
 
-= Colours
+= Theme
 white burns my eyes at night|can I have it dark|the letters are so small|my mother can't read it, bigger please|change the look|is there a night look
 
 = docs/limits.md
@@ -416,7 +416,7 @@ what is the server doing right now|see if it runs from another terminal|stop it 
 = `parley bench` measures how fast a model reads and writes here; `--full` takes minutes. ## parley bench
 how fast is my machine with this|benchmark|measure tokens per second|speed test|compare q8 and q4 speed|is my CPU good at this, test
 
-= `parley convert -m DIR --quantize q8` saves the quantized weights, so that the next start needs no quantizing. ## parley convert
+= `parley convert MODEL OUT --quantize q8` saves the quantized weights, so that the next start needs no quantizing. ## parley convert
 save the quantized model|make a smaller copy of the weights|convert a checkpoint|store q4 on disk|write out a quantized model
 
 = The first start with `--quantize` quantizes the weights and keeps them in a cache, ~/.cache; the next start is quicker. ## ~/.cache

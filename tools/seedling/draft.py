@@ -78,8 +78,9 @@ def train(a):
 
     torch.set_float32_matmul_precision("high")
     torch.manual_seed(3)
+    state = M.fit({k: v.float() for k, v in load_file(os.path.join(a.model, "model.safetensors")).items() if k != "lm_head.weight"})
     m = M.Seedling()
-    m.load_state_dict({k: v.float() for k, v in load_file(os.path.join(a.model, "model.safetensors")).items() if k != "lm_head.weight"})
+    m.load_state_dict(state)
     m = m.cuda()
     for n, p in m.named_parameters():
         p.requires_grad_(n.startswith("mtp."))

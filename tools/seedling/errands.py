@@ -596,7 +596,7 @@ is {<MODEL> in 4 bit|q4|quantized <MODEL>} {much worse|less clever|still good|le
 {can|how can} {I|we|our <PROJECT>} {train|finetune|teach|fine-tune} {you|the model|<MODEL>}{| with our documents| on my <MACHINE>|}
 = docs/options.md
 {where|in which file} {are|do I find|can I change} {the settings|the options|all flags|the defaults}{| of the server| on my <MACHINE>|}
-= Colours
+= Theme
 {how|where} do I {get dark mode|make the text bigger|change the colours|make the page darker|enlarge the letters}{| on my <DEVICE2>| for my <who>|}
 = docs/limits.md
 {my|the} {photo|video|<FILEX>|clip} {is too big|is {2|3|5} gigabytes|has an hour|was refused}{, what is the limit|. How big may it be|, how much is allowed}

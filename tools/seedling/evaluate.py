@@ -29,8 +29,9 @@ def load(d):
     from safetensors.torch import load_file
 
     m = Qwen3_5ForConditionalGeneration.from_pretrained(d, dtype=torch.float32).to(DEV).eval()
+    state = M.fit({k: v.float() for k, v in load_file(os.path.join(d, "model.safetensors")).items() if k != "lm_head.weight"})
     own = M.Seedling()
-    own.load_state_dict({k: v.float() for k, v in load_file(os.path.join(d, "model.safetensors")).items() if k != "lm_head.weight"})
+    own.load_state_dict(state)
     return m, own.to(DEV).eval(), data.load_tokenizer(os.path.join(d, "tokenizer.json"))
 
 

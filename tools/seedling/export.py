@@ -90,7 +90,7 @@ def export(state_dir, out):
 
     os.makedirs(out, exist_ok=True)
     sd = torch.load(os.path.join(state_dir, "state.pt"), map_location="cpu")
-    sd = {k.replace("_orig_mod.", ""): v for k, v in sd.items()}
+    sd = M.fit({k.replace("_orig_mod.", ""): v for k, v in sd.items()})
     tok = data.load_tokenizer(os.path.join(state_dir, "tokenizer.json"))
     m = Qwen3_5ForConditionalGeneration(config(tok))
     miss, extra = m.load_state_dict({k: v for k, v in sd.items() if not k.startswith("mtp.")}, strict=False)

@@ -8,6 +8,7 @@ import counter
 import crowd
 import errands
 import sayings
+import typed
 from phrases import spread
 from wordings import draw, reword
 from words import CITIES, NAMES
@@ -513,8 +514,8 @@ TOPICS = [
             "{How do I|Can I|Is there|How can I} {turn on |have |get |a |use |switch to |}{dark mode|a dark theme|the dark theme|dark colours|light mode|a light theme|night mode}",
             HOW + " {make the text bigger|change the text size|change the font size|change the colours of the page|make the letters larger}",
         ],
-        "Open Settings (Ctrl ,): \"Colours\" has System, Light and Dark, and \"Text size\" goes from small to larger.",
-        ["Colours"],
+        "Open Settings (Ctrl ,): \"Theme\" has System, Light and Dark, and \"Text size\" goes from small to larger.",
+        ["Theme"],
     ),
     (
         [
@@ -630,7 +631,11 @@ BY_MUST = {must[0]: (answer, must) for _, answer, must in TOPICS}
 
 
 def help_topic(r):
-    if r.random() < 0.25:
+    x = r.random()
+    if x < 0.45:
+        q, a = typed.HELP(r)
+        return q, "The user asks about Parley. I know this from its documents.", a, []
+    if x < 0.6:
         q, m = errands.trouble(r)
         return q, "The user asks about Parley. I know this from its documents.", *BY_MUST[m]
     questions, answer, must = r.choices(TOPICS, SHARES)[0]

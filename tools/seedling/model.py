@@ -10,7 +10,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 CFG = dict(
-    vocab=3072,
+    vocab=3072,  # of a new model; fit() takes that of a checkpoint
     hidden=384,
     layers=8,
     heads=6,
@@ -30,6 +30,12 @@ CFG = dict(
     vmlp=1024,
     vside=24,
 )
+
+
+def fit(state):
+    """Makes models that are built from now on as wide in their vocabulary as the weights of a checkpoint, and gives these back."""
+    CFG["vocab"] = len(state["model.language_model.embed_tokens.weight"])
+    return state
 
 
 class Norm(nn.Module):  # weight is stored minus one

@@ -13,6 +13,7 @@ import parlour
 import phrases
 import reach
 import sayings
+import typed
 from phrases import spread
 from skills import pseudo, word
 from wordings import alternatives, draw, reword
@@ -166,6 +167,9 @@ def heard(r):
 
 
 def smalltalk(r):
+    if r.random() < 0.5:
+        q, a = typed.SMALLTALK(r)
+        return q, "The user makes small talk. I answer in a friendly way.", a, []
     x = r.random()
     if x < 0.7:
         return moods.said(r) if x < 0.25 else heard(r)
@@ -193,6 +197,9 @@ def refused(r, kind=None):
 
 def cannot(r, kind=None):
     """What cannot be known or done; kind is one of KINDS."""
+    if kind is None and r.random() < 0.5:
+        q, a = typed.BEYOND(r)
+        return q, "I cannot know or do this. I say so and what would help.", a, []
     if r.random() < 0.6:
         return refused(r, kind)
     patterns, why, helps = r.choice([c for c in CANNOT if not kind or c[1][0].startswith(KINDS[kind])])

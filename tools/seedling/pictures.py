@@ -9,6 +9,7 @@ from PIL import Image
 import prints
 import scenes
 import solids
+import typed
 from helpdesk import help_topic
 from newcomer import newcomer, smalltalk
 from paint import COLORS, SHAPES, Ground, color_of, fits, wear
@@ -274,6 +275,8 @@ def dialog(r, media, qs, plain=False):
     if not plain and not style and not short and r.random() < 0.16:  # then something else
         for _ in range(r.choice([1, 1, 2])):
             q, t, a, must = talked(r)
+            if typed.begins(a):
+                continue
             messages += [{"role": "user", "content": q}, {"role": "assistant", "content": a, "reasoning_content": t}]
     if not system and r.random() < 0.15:
         system = r.choice(SYSTEMS)

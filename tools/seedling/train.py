@@ -174,9 +174,10 @@ def main():
         say(f"tokenizer {time.time()-t:.1f} s")
     torch.set_float32_matmul_precision("high")  # tf32 for the delta rule: finer than the bf16 of everything around it
     torch.manual_seed(a.seed)
+    state = M.fit(weights(a.resume)) if a.resume else None
     m = M.Seedling().init(a.seed)
-    if a.resume:
-        m.load_state_dict(weights(a.resume))
+    if state:
+        m.load_state_dict(state)
     m = m.to(DEV)
     say("parameters", sum(p.numel() for p in m.parameters()))
     opt = Optimizer(m, a.opt, a.lr)

@@ -7,6 +7,7 @@ import forms
 import makes
 import reckon
 import sheets
+import typed
 from calls import any_call, forced_call, known_call, made_call, random_call, tool
 from helpdesk import help_topic
 from newcomer import COUPLETS, cannot, listing, newcomer, no_image, smalltalk, tale, translate, verse, haiku
@@ -150,7 +151,7 @@ def remembered(r):
         M += [user(q), said(r.choice(answers).replace("<v>", v), "The user tells me something. I keep it in mind.")]
         while r.random() < 0.3:
             q, t, a, _ = newcomer(r) if r.random() < 0.5 else one(r)[1:]
-            if "name" in q.lower() or "who am" in q.lower():
+            if "name" in q.lower() or "who am" in q.lower() or typed.begins(a):
                 continue
             M += [user(q), said(a, t)]
     for _, v, _, ask, a in r.sample(L, r.choice([1, min(2, len(L))])):
@@ -282,6 +283,8 @@ def idle_tools(r):
 def unfit_tools(r):
     """Tools are given, and what is asked needs another one."""
     q, t, a, must = cannot(r)
+    if "no tool" in a:  # there are tools, none that fits
+        a, must = spread(r, UNFIT), ["tool"]
     return dict(skill="unfit_tools", messages=[user(voice(r, q) if r.random() < 0.4 else q), said(a, "No tool fits here. " + t)], tools=others(r, r.choice([1, 1, 2, 3])), must=must)
 
 
@@ -346,6 +349,8 @@ def chatter(r):
     for _ in range(r.choice([1, 1, 1, 1, 1, 2, 2, 3, 4])):
         x = r.random()
         q, t, a, must = newcomer(r) if x < 0.54 else makes.made(r) if x < 0.6 else help_topic(r)
+        if M and typed.begins(a):
+            continue
         M += [user(voice(r, q) if r.random() < 0.6 else casual(r, q) if r.random() < 0.4 else q), said(a, t)]
     return dict(skill="newcomer", messages=M, must=must)
 
