@@ -30,7 +30,7 @@ int command_inspect(const options *o)
         err = inspect_folder(&out, o->model, o->json, &detail);
     }
     if (err == ERR_OK) {
-        fputs(bytes_str(&out), stdout);
+        err = command_print(&out, &detail);
     }
     bytes_deinit(&out);
     return err == ERR_OK ? 0 : command_fail(err, &detail);

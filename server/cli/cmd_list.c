@@ -7,7 +7,7 @@
 #include "server/hub/hub_cache.h"
 #include "server/hub/hub_place.h"
 
-static void print_json(const hub_kept *all, size_t n)
+static err_code print_json(const hub_kept *all, size_t n, err_detail *d)
 {
     bytes out = bytes_empty((size_t)64 << 20);
     bytes_append_char(&out, '[');
@@ -16,8 +16,9 @@ static void print_json(const hub_kept *all, size_t n)
                    all[i].name, (long long)all[i].n_bytes, all[i].path, all[i].is_whole);
     }
     bytes_append_str(&out, "]\n");
-    fputs(bytes_str(&out), stdout);
+    const err_code err = command_print(&out, d);
     bytes_deinit(&out);
+    return err;
 }
 
 int command_list(const options *o)
@@ -32,7 +33,7 @@ int command_list(const options *o)
         return command_fail(err, &detail);
     }
     if (o->json) {
-        print_json(all, n);
+        err = print_json(all, n, &detail);
     } else if (n == 0) {
         fprintf(stderr, "There are no models in %s; `parley pull ORG/NAME` fetches one.\n", place.cache);
     }
@@ -41,5 +42,5 @@ int command_list(const options *o)
                all[i].is_whole ? "" : "  not whole; parley pull goes on");
     }
     free(all);
-    return 0;
+    return err ? command_fail(err, &detail) : 0;
 }

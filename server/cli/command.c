@@ -140,6 +140,15 @@ err_code command_wait(mailbox *events, gen_timings *t, err_detail *detail)
     return err;
 }
 
+err_code command_print(const bytes *text, err_detail *detail)
+{
+    if (text->failed) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory for the output");
+    }
+    fwrite(bytes_str(text), 1, text->len, stdout);
+    return ERR_OK;
+}
+
 int command_fail(err_code err, const err_detail *detail)
 {
     fprintf(stderr, "parley: %s\n", detail->text);

@@ -40,6 +40,9 @@ MUST_CHECK err_code command_find_model(const options *o, const char **model, con
  * NULL if not found. */
 const char *command_default_model(void);
 
+/* Prints a text; ERR_NOMEM, and nothing, if it is not whole. Whether it was written is seen at the end. */
+MUST_CHECK err_code command_print(const bytes *text, err_detail *detail);
+
 /* Prints "parley: TEXT" and returns the exit code that belongs to err. */
 int command_fail(err_code err, const err_detail *detail);
 

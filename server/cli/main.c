@@ -1,4 +1,5 @@
 /* main: reads the command line and calls the command. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -117,6 +118,19 @@ static int execute(options *o)
     }
 }
 
+/* What was printed is where it belongs; else says why not. A reader that has left (EPIPE) wanted no more. */
+static int end_output(int code)
+{
+    const bool is_lost = ferror(stdout) != 0;
+    errno = 0;
+    if ((fflush(stdout) == 0 && !is_lost) || errno == EPIPE) {
+        return code;
+    }
+    fprintf(stderr, "parley: the output was not written%s%s\n", errno ? ": " : "",
+            errno ? strerror(errno) : "");
+    return code ? code : 1;
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], ENGINE_VIDEO_COMMAND) == 0) {
@@ -128,7 +142,9 @@ int main(int argc, char **argv)
     int code = options_parse(&o, argc, argv);
     if (code < 0) {
         code = execute(&o);
+        const bool is_server = o.command == COMMAND_SERVE && !o.print_config;
         options_deinit(&o);
+        return is_server ? code : end_output(code);
     }
-    return code;
+    return end_output(code);
 }

@@ -1,9 +1,10 @@
 /** The command line, the environment and config files: one table, and all that is made from it. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { PROGRAM, runTests, sleep, test } from '../client.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'parley-line-'));
@@ -55,6 +56,16 @@ test('help fits 80 columns, comes on standard output and ends with 0', () => {
     const { stdout } = parley(['serve', '--help']);
     for (const heading of ['Model:', 'Answers:', 'Server:', 'Access:', 'Program:']) assert.ok(stdout.includes(`\n${heading}\n`));
     assert.match(stdout, /--port N .*\[8080\]/);
+});
+
+test('what cannot be written is said', () => {
+    const full = openSync('/dev/full', 'w');
+    for (const args of [['serve', '--help'], ['--version'], ['list', '--json'], ['serve', '--print-config'], ['inspect', '-m', fileURLToPath(new URL('../../data/tiny', import.meta.url))]]) {
+        const { status, stderr } = spawnSync(PROGRAM, args, { encoding: 'utf8', env: { ...clean, PARLEY_CONFIG: 'none' }, stdio: ['ignore', full, 'pipe'] });
+        assert.match(stderr, /the output was not written/, args.join(' '));
+        assert.equal(status, 1, args.join(' '));
+    }
+    closeSync(full);
 });
 
 test('a mistake is one line with what may be meant, and ends with 2', () => {
