@@ -55,7 +55,8 @@ bool json_is_true(const json *v);
 const char *json_str(const json *v, const char *fallback);
 double json_num(const json *v, double fallback);
 bool json_bool(const json *v, bool fallback);
-/* The number as an integer; false if v is not a number, has a fraction or is outside [min, max]. */
+/* The number as an integer; false if v is not a number, has a fraction (its nearest double, if it is written with
+ * a point or an exponent) or is outside [min, max]. */
 bool json_int(const json *v, int64_t min, int64_t max, int64_t *out);
 /* The number as it was written in the text ("1", "1.0", "1e5"), so that 1 and 1.0 stay different
  * and large integers keep every digit; NULL if v is not a number. Owned by the document. */

@@ -227,6 +227,13 @@ bool http_list_has(const char *list, const char *value)
     return false;
 }
 
+bool http_is_socket_key(const char *key)
+{
+    enum { LENGTH = 24 };
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    return strlen(key) == LENGTH && strspn(key, digits) == LENGTH - 2 && strcmp(key + LENGTH - 2, "==") == 0;
+}
+
 /* ---- its target ---- */
 
 bool http_decode(char *out, size_t cap, http_span text)

@@ -49,6 +49,9 @@ void http_head_value(const http_head *h, const char *name, char *out, size_t cap
 /* True if a list of values separated by commas has this one, in any case. */
 bool http_list_has(const char *list, const char *value);
 
+/* True for the key of a WebSocket's handshake: 16 bytes in base64. */
+bool http_is_socket_key(const char *key);
+
 /* Decodes %XX into out, NUL-terminated. False if an escape is malformed or stands for a control
  * character, or if it does not fit; then out is "". */
 bool http_decode(char *out, size_t cap, http_span text);

@@ -15,7 +15,7 @@
 #include "server/net/net_lws.h"
 
 /* MIN_STREAM_RATE: bytes a second that a streamed body must reach over its whole length. */
-enum { DISCARD_S = 2, MIN_STREAM_RATE = 16384, WS_KEY_LEN = 24 };
+enum { DISCARD_S = 2, MIN_STREAM_RATE = 16384 };
 
 /* What pages of other origins may read besides the headers that browsers always show. */
 #define EXPOSED_HEADERS                                                                                      \
@@ -513,14 +513,6 @@ void net_http_look(net_conn *c)
     }
 }
 
-/* The key of a WebSocket's handshake: 16 bytes in base64. */
-static bool is_socket_key(const char *key)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    return strlen(key) == WS_KEY_LEN && strspn(key, digits) == WS_KEY_LEN - 2 &&
-           strcmp(key + WS_KEY_LEN - 2, "==") == 0;
-}
-
 /* The head is good. libwebsockets answers it, in a form that holds what it needs alone. */
 static int begin_socket(net_conn *c, const http_head *from, const net_head *h, size_t head_bytes)
 {
@@ -528,7 +520,7 @@ static int begin_socket(net_conn *c, const http_head *from, const net_head *h, s
     net_reply refusal = {0};
     http_head_value(from, "sec-websocket-key", key, sizeof key);
     http_head_value(from, "sec-websocket-version", version, sizeof version);
-    if (strcmp(version, "13") != 0 || !is_socket_key(key)) {
+    if (strcmp(version, "13") != 0 || !http_is_socket_key(key)) {
         c->body_unread = true;
         return refuse(c, 400, "invalid_upgrade",
                       "a WebSocket needs Sec-WebSocket-Version: 13 and a Sec-WebSocket-Key");

@@ -626,8 +626,120 @@ static void test_memory(void)
     free(commas);
 }
 
+/* ---- every number up to a length ---- */
+
+enum { NUMBER_BYTES = 7, BOUND = 1000 };
+
+typedef struct decimal {
+    bool is_number, is_negative;
+    int64_t digits;   /* without the point */
+    int64_t exponent; /* of ten */
+} decimal;
+
+static size_t read_digits(const char *text, int64_t *value)
+{
+    size_t n = 0;
+    for (; text[n] >= '0' && text[n] <= '9'; n++) {
+        *value = *value * 10 + text[n] - '0';
+    }
+    return n;
+}
+
+/* The grammar of RFC 8259, 6, read by hand. */
+static decimal read_decimal(const char *text)
+{
+    decimal d = {.is_negative = *text == '-'};
+    text += d.is_negative;
+    size_t n = read_digits(text, &d.digits);
+    bool ok = n > 0 && (n == 1 || text[0] != '0');
+    text += n;
+    if (*text == '.') {
+        n = read_digits(text + 1, &d.digits);
+        ok = ok && n > 0;
+        d.exponent = -(int64_t)n;
+        text += 1 + n;
+    }
+    if (*text == 'e' || *text == 'E') {
+        const bool is_small = text[1] == '-';
+        int64_t e = 0;
+        text += 1 + (is_small || text[1] == '+');
+        n = read_digits(text, &e);
+        ok = ok && n > 0;
+        d.exponent += is_small ? -e : e;
+        text += n;
+    }
+    d.is_number = ok && *text == '\0';
+    return d;
+}
+
+/* Its value if that is a whole number within the bound. What is nearer to 0 than any double is 0. */
+static bool whole_value(decimal d, int64_t *value)
+{
+    enum { NO_DOUBLE = -330 };
+    if (d.exponent < NO_DOUBLE) {
+        d.digits = 0;
+    }
+    for (; d.exponent < 0 && d.digits % 10 == 0 && d.digits != 0; d.exponent++) {
+        d.digits /= 10;
+    }
+    for (; d.exponent > 0 && d.digits != 0 && d.digits <= BOUND; d.exponent--) {
+        d.digits *= 10;
+    }
+    *value = d.is_negative ? -d.digits : d.digits;
+    return d.digits == 0 || (d.exponent == 0 && d.digits <= BOUND);
+}
+
+static void check_number(const char *text)
+{
+    enum { LARGEST_EXPONENT = 308 };
+    const decimal d = read_decimal(text);
+    json_doc *doc = NULL;
+    int64_t magnitude = d.exponent, found = 0, wanted = 0;
+    for (int64_t left = d.digits; left >= 10; left /= 10) {
+        magnitude++;
+    }
+    /* what is between needs more digits than there are here to matter: 1.8e308 has five */
+    const bool is_finite = d.digits == 0 || magnitude < LARGEST_EXPONENT ||
+                           (magnitude == LARGEST_EXPONENT && strtod(text, NULL) < INFINITY);
+    const bool is_read = json_parse(&doc, text, strlen(text), 4, NULL) == ERR_OK;
+    bool ok = is_read == (d.is_number && is_finite);
+    if (ok && is_read) {
+        const json *v = json_root(doc);
+        const bool is_whole = whole_value(d, &wanted);
+        ok = strcmp(json_number_text(v), text) == 0 && json_int(v, -BOUND, BOUND, &found) == is_whole &&
+             (!is_whole || found == wanted);
+    }
+    if (!ok) {
+        fprintf(stderr, "  %s: read %d, a number %d, %lld, expected %lld\n", text, is_read, d.is_number,
+                (long long)found, (long long)wanted);
+        CHECK(ok);
+    }
+    json_free(doc);
+}
+
+/* All texts of up to NUMBER_BYTES bytes that a number can be made of. */
+static void test_every_number(void)
+{
+    static const char BYTES[] = "015-+.eE";
+    enum { N = sizeof BYTES - 1 };
+    for (size_t n = 1; n <= NUMBER_BYTES; n++) {
+        size_t many = 1;
+        for (size_t i = 0; i < n; i++) {
+            many *= N;
+        }
+        for (size_t k = 0; k < many && check_failures == 0; k++) {
+            char text[NUMBER_BYTES + 1] = "";
+            for (size_t i = 0, left = k; i < n; i++, left /= N) {
+                text[i] = BYTES[left % N];
+            }
+            check_number(text);
+        }
+    }
+}
+
 int main(void)
 {
+    test_every_number();
     test_memory();
     test_infinity();
     test_build();

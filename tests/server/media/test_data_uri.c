@@ -104,9 +104,59 @@ static void test_encode(void)
     }
 }
 
+/* Every group of four bytes of the alphabet, padding and two others: as many are taken as there are contents, and
+ * each says its own. */
+static void test_every_group(void)
+{
+    static const char SET[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-\n";
+    enum { N = sizeof SET - 1 };
+    size_t taken[4] = {0}, n_wrong = 0;
+    for (size_t k = 0; k < (size_t)N * N * N * N; k++) {
+        const char text[4] = {SET[k / ((size_t)N * N * N)], SET[k / ((size_t)N * N) % N], SET[k / N % N],
+                              SET[k % N]};
+        uint8_t out[3];
+        size_t n = 0;
+        if (base64_decode(out, &n, text, sizeof text)) {
+            /* the letters say the bits of the bytes, from the first on */
+            uint32_t bits = 0, wanted = 0;
+            for (size_t i = 0; i < 3; i++) {
+                bits = bits << 8 | (i < n ? out[i] : 0);
+            }
+            for (size_t i = 0; i < 4; i++) {
+                wanted = wanted << 6 | (text[i] == '=' ? 0 : (uint32_t)(strchr(SET, text[i]) - SET));
+            }
+            n_wrong += bits != wanted;
+            taken[n]++;
+        }
+    }
+    CHECK_INT(n_wrong, 0);
+    CHECK_INT(taken[0], 0);
+    CHECK_INT(taken[1], 1 << 8);
+    CHECK_INT(taken[2], 1 << 16);
+    CHECK_INT(taken[3], 1 << 24);
+}
+
+/* Whatever stands in a group, and in front of another, beside letters. */
+static void test_every_byte(void)
+{
+    static const char SET[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t at = 0; at < 8; at++) {
+        for (int byte = 0; byte < 256; byte++) {
+            char text[] = "AAAAAAAA";
+            uint8_t out[6];
+            size_t n = 0;
+            text[at] = (char)byte;
+            const bool is_pad = byte == '=' && at == 7;
+            CHECK_INT(base64_decode(out, &n, text, 8), (byte && strchr(SET, byte)) || is_pad);
+        }
+    }
+}
+
 int main(void)
 {
     size_t n = 0;
+    test_every_group();
+    test_every_byte();
     test_base64();
     test_every_length();
     test_classify();

@@ -186,8 +186,133 @@ static void test_queries(void)
     CHECK(!http_query_is_valid((http_span){"a=%41", 4})); /* the digit behind is not of it */
 }
 
+/* ---- every head of so many pieces ---- */
+
+enum { PIECES_MAX = 5, HEAD_BYTES = 100 };
+
+/* The line in front of the next CR LF; NULL if there is none. Lines are cut off *text. */
+static char *cut_line(char **text)
+{
+    char *line = *text, *end = strstr(line, "\r\n");
+    if (end) {
+        *end = '\0';
+        *text = end + 2;
+    }
+    return end ? line : NULL;
+}
+
+static bool is_method(const char *word)
+{
+    return word[0] && word[strspn(word, "Ga*")] == '\0';
+}
+
+/* RFC 9112, 3 and 5, read by hand; text is written to. */
+static http_head_state read_by_hand(char *text)
+{
+    for (const char *p = text; *p; p++) {
+        const bool is_end = p[0] == '\r' && p[1] == '\n';
+        if ((p[0] == '\r' && p[1] && !is_end) || *p == '\x01' ||
+            (*p == '\n' && (p == text || p[-1] != '\r'))) {
+            return HTTP_HEAD_BAD;
+        }
+        if (is_end && (p == text || (p - text >= 2 && memcmp(p - 2, "\r\n", 2) == 0))) {
+            text[p - text + 2] = '\0'; /* what is behind the empty line is not of the head */
+            break;
+        }
+        if (!p[1]) {
+            return HTTP_HEAD_MORE;
+        }
+    }
+    if (!text[0]) {
+        return HTTP_HEAD_MORE;
+    }
+    char *first = cut_line(&text), *target = strchr(first, ' '),
+         *version = target ? strchr(target + 1, ' ') : NULL;
+    if (!version || strchr(version + 1, ' ') || !version[1]) {
+        return HTTP_HEAD_BAD;
+    }
+    *target++ = *version++ = '\0';
+    if (!is_method(first) || (target[0] != '/' && strcmp(target, "*") != 0) || strchr(target, '\x80')) {
+        return HTTP_HEAD_BAD;
+    }
+    if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0) {
+        return HTTP_HEAD_VERSION;
+    }
+    for (char *line = cut_line(&text); line && line[0]; line = cut_line(&text)) {
+        char *colon = strchr(line, ':');
+        if (!colon) {
+            return HTTP_HEAD_BAD;
+        }
+        *colon = '\0';
+        if (!is_method(line)) { /* a name is made of the same characters */
+            return HTTP_HEAD_BAD;
+        }
+    }
+    return HTTP_HEAD_WHOLE;
+}
+
+static void check_pieces(const char *begin, const char *const *pieces, size_t n_pieces, size_t n)
+{
+    size_t many = 1;
+    for (size_t i = 0; i < n; i++) {
+        many *= n_pieces;
+    }
+    for (size_t k = 0; k < many && check_failures == 0; k++) {
+        char text[HEAD_BYTES], copy[HEAD_BYTES];
+        size_t len = strlen(begin);
+        memcpy(text, begin, len);
+        for (size_t i = 0, left = k; i < n; i++, left /= n_pieces) {
+            const char *piece = pieces[left % n_pieces];
+            memcpy(text + len, piece, strlen(piece));
+            len += strlen(piece);
+        }
+        text[len] = '\0';
+        memcpy(copy, text, len + 1);
+        const http_head_state found = state_of(text), wanted = read_by_hand(copy);
+        if (found != wanted) {
+            fprintf(stderr, "  \"%s\": %d, expected %d\n", text, (int)found, (int)wanted);
+            CHECK_INT(found, wanted);
+        }
+    }
+}
+
+static void test_every_head(void)
+{
+    static const char *const PIECES[] = {"G",  " ",  "/", "*", "HTTP/1.1", "HTTP/1.2", "\r\n",
+                                         "\r", "\n", "a", ":", "\t",       "\x80",     "\x01"};
+    for (size_t n = 0; n <= PIECES_MAX; n++) {
+        check_pieces("", PIECES, ARRAY_LEN(PIECES), n);
+        check_pieces("G / HTTP/1.1\r\n", PIECES, ARRAY_LEN(PIECES), n);
+    }
+    for (size_t n = 0; n < PIECES_MAX; n++) {
+        check_pieces("G /", PIECES, ARRAY_LEN(PIECES), n);
+    }
+}
+
+static void test_every_socket_key(void)
+{
+    static const char SET[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char right[] = "dGhlIHNhbXBsZSBub25jZQ==";
+    for (size_t n = 0; n < 40; n++) {
+        char key[41] = "";
+        memset(key, 'A', n);
+        memcpy(key + (n >= 2 ? n - 2 : 0), "==", n >= 2 ? 2 : 0);
+        CHECK_INT(http_is_socket_key(key), n == 24);
+    }
+    for (size_t at = 0; at < sizeof right - 1; at++) {
+        for (int byte = 1; byte < 256; byte++) {
+            char key[sizeof right];
+            memcpy(key, right, sizeof key);
+            key[at] = (char)byte;
+            CHECK_INT(http_is_socket_key(key), at < 22 ? strchr(SET, byte) != NULL : byte == '=');
+        }
+    }
+}
+
 int main(void)
 {
+    test_every_head();
+    test_every_socket_key();
     test_queries();
     test_whole();
     test_targets();

@@ -69,9 +69,165 @@ static void test_faults(void)
     }
 }
 
+/* ---- every input up to a length ---- */
+
+enum { EVERY_BYTES = 8 };
+
+typedef struct reading {
+    const char *text;
+    size_t n, at;
+} reading;
+
+static char look(const reading *r)
+{
+    return r->at < r->n ? r->text[r->at] : '\0';
+}
+
+/* What must stand there now: MORE (BAD is no such thing) if the text ends first. */
+typedef enum verdict { IS_THERE, ENDS_BEFORE, IS_BAD } verdict;
+
+static verdict expect(reading *r, const char *text)
+{
+    for (; *text; text++, r->at++) {
+        if (r->at == r->n) {
+            return ENDS_BEFORE;
+        }
+        if (r->text[r->at] != *text) {
+            return IS_BAD;
+        }
+    }
+    return IS_THERE;
+}
+
+/* Text without control characters, up to the end of its line. */
+static verdict expect_line(reading *r)
+{
+    while (r->at < r->n && look(r) != '\r') {
+        if (look(r) == '\x01' || look(r) == '\n') {
+            return IS_BAD;
+        }
+        r->at++;
+    }
+    return expect(r, "\r\n");
+}
+
+/* The grammar of RFC 9112, 7.1, read by hand: chunks, the last one, trailers, an empty line. *body: how many
+ * bytes of data there are. */
+static verdict read_body(reading *r, size_t *body)
+{
+    for (;;) {
+        size_t size = 0, digits = 0;
+        for (; look(r) == '0' || look(r) == '2'; r->at++, digits++) {
+            size = size * 16 + (look(r) == '2' ? 2 : 0);
+        }
+        if (r->at == r->n) {
+            return ENDS_BEFORE;
+        }
+        if (digits == 0 || (look(r) != '\r' && look(r) != ';')) {
+            return IS_BAD;
+        }
+        verdict v = look(r) == ';' ? expect_line(r) : expect(r, "\r\n");
+        if (v != IS_THERE || size == 0) {
+            if (v != IS_THERE) {
+                return v;
+            }
+            break;
+        }
+        const size_t there = size < r->n - r->at ? size : r->n - r->at;
+        *body += there;
+        r->at += there;
+        v = there < size ? ENDS_BEFORE : expect(r, "\r\n");
+        if (v != IS_THERE) {
+            return v;
+        }
+    }
+    while (r->at < r->n && look(r) != '\r') {
+        const verdict v = expect_line(r);
+        if (v != IS_THERE) {
+            return v;
+        }
+    }
+    return expect(r, "\r\n");
+}
+
+static void check_one(const char *text, size_t n)
+{
+    reading r = {text, n, 0};
+    net_chunked c = {0};
+    size_t wanted = 0, body = 0, at = 0;
+    const verdict v = read_body(&r, &wanted);
+    while (at < n && c.state < NET_CHUNKED_DONE) {
+        const void *piece;
+        size_t piece_bytes;
+        at += net_chunked_next(&c, text + at, n - at, &piece, &piece_bytes);
+        body += piece_bytes;
+    }
+    const verdict found = c.state == NET_CHUNKED_DONE  ? IS_THERE
+                          : c.state == NET_CHUNKED_BAD ? IS_BAD
+                                                       : ENDS_BEFORE;
+    if (found != v || body != wanted || (v == IS_THERE && at != r.at)) {
+        fprintf(stderr, "  \"%.*s\": %d, expected %d\n", (int)n, text, (int)found, (int)v);
+        CHECK(found == v && body == wanted && at == r.at);
+    }
+}
+
+/* All texts of up to EVERY_BYTES bytes that a reader can tell apart: two digits, what parts things, letters
+ * and what is never allowed. */
+static void test_every_text(void)
+{
+    static const char BYTES[] = {'0', '2', ';', '\r', '\n', 'x', '\x01'};
+    for (size_t n = 0; n <= EVERY_BYTES; n++) {
+        size_t many = 1;
+        for (size_t i = 0; i < n; i++) {
+            many *= sizeof BYTES;
+        }
+        for (size_t k = 0; k < many && check_failures == 0; k++) {
+            char text[EVERY_BYTES];
+            for (size_t i = 0, left = k; i < n; i++, left /= sizeof BYTES) {
+                text[i] = BYTES[left % sizeof BYTES];
+            }
+            check_one(text, n);
+        }
+    }
+}
+
+/* In each state every byte. */
+static void test_every_byte(void)
+{
+    static const char *const BEGINS[] = {"",         "1",     "1;",     "1\r",      "1\r\na",
+                                         "1\r\na\r", "0\r\n", "0\r\nt", "0\r\nt\r", "0\r\n\r"};
+    static const char *const ALLOWED[] = {"0123456789abcdefABCDEF",
+                                          "0123456789abcdefABCDEF;\r",
+                                          NULL,
+                                          "\n",
+                                          "\r",
+                                          "\n",
+                                          NULL,
+                                          NULL,
+                                          "\n",
+                                          "\n"};
+    for (size_t i = 0; i < sizeof BEGINS / sizeof BEGINS[0]; i++) {
+        for (int byte = 0; byte < 256; byte++) {
+            char text[16];
+            const size_t n = strlen(BEGINS[i]);
+            memcpy(text, BEGINS[i], n);
+            text[n] = (char)byte;
+            net_chunked c = {0};
+            bytes out = bytes_empty(100);
+            feed(&c, &out, text, n + 1);
+            const bool is_text = byte == '\t' || byte == '\r' || (byte >= 0x20 && byte != 0x7f);
+            const bool allowed = ALLOWED[i] ? byte && strchr(ALLOWED[i], byte) : is_text;
+            CHECK_INT(c.state != NET_CHUNKED_BAD, allowed);
+            bytes_deinit(&out);
+        }
+    }
+}
+
 int main(void)
 {
     test_bodies();
     test_faults();
+    test_every_text();
+    test_every_byte();
     CHECK_DONE();
 }
