@@ -18,9 +18,9 @@
 #include "base/file.h"
 
 enum { BACKLOG = 512, FIRST_INHERITED = 3, PROBE_S = 30, PROBE_GAP_S = 10, PROBES = 3 };
-enum {
-    SEND_BUFFER_BYTES = 256 << 10
-}; /* left alone, the system holds megabytes for a client that does not read */
+/* What the system holds for a client: as much may be on its way, so that a distant one is served at full speed, and so
+ * much more may wait for one that does not read. Left alone these are megabytes. */
+enum { SEND_BUFFER_BYTES = 256 << 10, UNSENT_BYTES = 32 << 10 };
 
 static const char UNIX_PREFIX[] = "unix:";
 
@@ -258,8 +258,10 @@ int listeners_accept(listeners *l, size_t i, char peer[LISTEN_PEER_MAX])
     if (!from->is_unix) {
         /* Failures are ignored: these options concern latency and vanished peers, not correctness.
          * */
-        const int on = 1, idle = PROBE_S, gap = PROBE_GAP_S, n = PROBES, unread = SEND_BUFFER_BYTES;
+        const int on = 1, idle = PROBE_S, gap = PROBE_GAP_S, n = PROBES, unread = SEND_BUFFER_BYTES,
+                  unsent = UNSENT_BYTES;
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &unread, sizeof unread);
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
         (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
