@@ -33,8 +33,9 @@ struct compute {
     uint32_t *packed; /* [PACKED_WORDS] */
     slice *slices;    /* [slices_max]: tasks of the present products (nn_linear.c) */
     size_t slices_max;
-    bool fast;      /* products of many rows round activations to bf16 */
-    unsigned flags; /* CPU_* in use */
+    uint64_t n_products; /* see nn_products */
+    bool fast;           /* products of many rows round activations to bf16 */
+    unsigned flags;      /* CPU_* in use */
     char description[128];
 };
 

@@ -105,6 +105,8 @@ void nn_linear_many_each(compute *c, const linear_many *items, size_t n);
 /* Whether with this context nn_linear_many gives a row the same bits whatever the other rows and T
  * are. */
 bool nn_many_is_exact(const compute *c);
+/* Multiplications with weights since the context was made, by all of the above: what is computed twice shows here alone. */
+uint64_t nn_products(const compute *c);
 
 /* The rows of w (f32, bf16 or f16) as rows of blocks, by all threads: out [N *
  * quant_row_bytes(type, K)]. */

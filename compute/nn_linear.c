@@ -190,6 +190,7 @@ static linear_job make_job(compute *c, float *out, const tensor *w, const float 
                            size_t T)
 {
     const size_t N = w->dims[0], K = tensor_len(w) / N;
+    c->n_products += (uint64_t)T * N * K;
     return (linear_job){.c = c,
                         .out = out,
                         .x = x,
@@ -299,4 +300,9 @@ void nn_linear_each(compute *c, const linear_item *items, size_t n)
         }
         run_jobs(c, jobs, n_jobs);
     }
+}
+
+uint64_t nn_products(const compute *c)
+{
+    return c->n_products;
 }

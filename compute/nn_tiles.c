@@ -312,12 +312,20 @@ static void run_jobs(compute *c, tile_job *jobs, size_t n_jobs)
     pool_run(c->pool, tile_task, jobs, n_tasks);
 }
 
+static void count_products(compute *c, const linear_part *parts, size_t n_parts, size_t T)
+{
+    for (size_t i = 0; i < n_parts; i++) {
+        c->n_products += (uint64_t)T * tensor_len(parts[i].w);
+    }
+}
+
 /* Parts whose weights are multiplied alike. */
 static void multiply_parts(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T,
                            size_t K, panel_type type)
 {
     tile_job job = {.c = c, .parts = parts, .x = x, .type = type, .packed = c->packed, .K = K};
     const size_t n_tasks = n_part_tasks(parts, n_parts), columns = chunk_columns(parts, n_parts, type, K);
+    count_products(c, parts, n_parts, T);
     for (; n_tasks > 0 && job.row0 < T; job.row0 += job.T) {
         job.T = min_size(T - job.row0, group_rows(type, columns));
         for (job.k0 = 0; job.k0 < K; job.k0 += job.k_n) {
@@ -388,6 +396,7 @@ void nn_linear_many_each(compute *c, const linear_many *items, size_t n)
         }
         job.packed = c->packed + words;
         job.n_tasks = n_part_tasks(item->parts, item->n_parts);
+        count_products(c, item->parts, item->n_parts, item->T);
         jobs[n_jobs++] = job;
         words += more;
     }

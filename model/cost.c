@@ -79,6 +79,7 @@ model_cost model_costs(const model *m, kv_type type)
     for (int32_t i = 0; i < cfg->n_layers; i++) {
         add_layer(&cost, &w->layers[i], cfg, type);
     }
+    add_matrix(&cost, &w->input_model_proj, 1);
     cost.step_bytes += (double)w->head.bytes;
     cost.head_flops = 2.0 * (double)tensor_len(&w->head);
     return cost;

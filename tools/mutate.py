@@ -31,7 +31,7 @@ import threading
 import time
 from pathlib import Path
 
-from mutants import Mutant, mutants_of
+from mutants import mutants_of
 from mutate_programs import Programs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,8 +86,8 @@ def choose(options):
 
 
 def again(log):
-    """[(file, mutant)] of what survived, or was not tried, in an earlier log, found again by the text of its line; those
-    whose line is gone are printed."""
+    """[(file, mutant)] of what survived, or was not tried, in an earlier log, found again by the text of its line. Those
+    whose line is gone, or that are not made any more, are printed."""
     chosen = []
     for entry in json.loads(Path(log).read_text()):
         path, was, lines = entry["file"], entry["was"], []
@@ -95,12 +95,13 @@ def again(log):
             lines = [i for i, line in enumerate((ROOT / path).read_text().split("\n"), 1) if line == was]
         if entry.get("result") in ("killed", "not built", "equivalent"):
             continue
-        if lines:
-            line = min(lines, key=lambda i: abs(i - entry["line"]))
-            indent = was[: len(was) - len(was.lstrip())]
-            chosen.append((path, Mutant(line, entry["operator"], indent + entry["change"])))
+        line = min(lines, key=lambda i: abs(i - entry["line"])) if lines else 0
+        made = mutants_of(path, (ROOT / path).read_text(), {line}) if line else []
+        mutant = next((m for m in made if m.replacement.strip() == entry["change"]), None)
+        if mutant:
+            chosen.append((path, mutant))
         else:
-            print(f"gone       {path}:{entry['line']} {entry['operator']}: {entry['change']}")
+            print(f"{'not made' if line else 'gone'}   {path}:{entry['line']} {entry['operator']}: {entry['change']}")
     return chosen
 
 
@@ -250,7 +251,7 @@ def tests_for(path, line, coverage):
     if top == "compute" and "neon" in stem:
         names = [ARM_TEST]
     elif len(names) < FILE_TESTS:
-        shares = coverage.files.get(path, {})
+        shares = collections.Counter(name for tests in lines.values() for name in tests) or coverage.files.get(path, {})
         names += sorted(shares, key=lambda name: -shares[name] / (1 + cost(name)))[:FILE_TESTS]
         room = (ROOT / "tests" / path).parent if top == "server" else ROOT
         names += [f"server/{found.stem}" for found in (*room.glob("real_*.mjs"), *room.glob("*_test.py"))]
@@ -286,6 +287,7 @@ def main():
     parser.add_argument("--again", help="the log of an earlier run: what survived it")
     parser.add_argument("--out", help="where results go; build/mutants-SEED.json")
     parser.add_argument("--seconds", type=float, default=60, help="of tests for one change; what is not noticed by then survived")
+    parser.add_argument("--skip", default="^$", help="tests whose names match this are not asked")
     parser.add_argument("--programs", action="store_true", help="only tests that are programs of ours: no servers, no browser")
     parser.add_argument("--test-seconds", type=float, default=120, help="for one test; a test that hangs has noticed")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds for the whole run")
@@ -316,7 +318,7 @@ def main():
                     return
                 path, mutant = chosen.pop(0)
             change = mutant.replacement.strip()
-            tests = tests_for(path, mutant.line, coverage)
+            tests = [name for name in tests_for(path, mutant.line, coverage) if not re.search(options.skip, name)]
             others = [name for name in tests if name not in programs.commands]
             result, by, seconds = "survived", None, 0.0
             if (path, change) in equivalents:

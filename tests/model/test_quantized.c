@@ -206,6 +206,45 @@ static void test_format(int n_bits, const float *stored)
     free(expected);
 }
 
+/* A tensor that no model uses goes to the converted folder as it is, unless its name has no room there. */
+static void test_long_names(void)
+{
+    static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json"};
+    char dir[FOLDER_NAME], path[600], from[5000], name[WRITER_NAME_MAX + 2];
+    err_detail d = {0};
+    compute *c = NULL;
+    folder_make(dir);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+        snprintf(from, sizeof from, "%s/%s", check_data("tiny"), files[i]);
+        CHECK_INT(symlink(from, path), 0);
+    }
+    snprintf(path, sizeof path, "%s/model-mtp.safetensors", dir);
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 1, .cpu_mask = test_cpu_mask()}, &d), d);
+    for (int len = WRITER_NAME_MAX - 1; len <= WRITER_NAME_MAX + 1; len++) {
+        memset(name, 'x', (size_t)len);
+        name[len] = '\0';
+        FILE *f = fopen(path, "wb");
+        CHECK(f != NULL);
+        char header[WRITER_NAME_MAX + 100];
+        /* a blank where the data would begin at an odd place */
+        const uint64_t n = (uint64_t)snprintf(
+            header, sizeof header, "{\"%s\":{\"dtype\":\"BF16\",\"shape\":[1],\"data_offsets\":[0,2]}}%s",
+            name, len % 2 ? " " : "");
+        CHECK(fwrite(&n, sizeof n, 1, f) == 1 && fwrite(header, 1, n, f) == n &&
+              fwrite("\0\0", 1, 2, f) == 2);
+        fclose(f);
+        char out[600];
+        snprintf(out, sizeof out, "%s/names%d", cache, len);
+        const quantize_options opt = {.layer_bits = 8, .head_bits = 8, .c = c};
+        const err_code err = model_convert(dir, out, &opt, &d);
+        CHECK_INT(err, len < WRITER_NAME_MAX ? ERR_OK : ERR_LIMIT);
+        CHECK(err == ERR_OK || strstr(d.text, "its name is too long"));
+    }
+    compute_destroy(c);
+    folder_remove(dir);
+}
+
 /* Three sequences in one step, and one row of each alone. */
 static void test_batch(int n_bits)
 {
@@ -272,6 +311,7 @@ int main(void)
         CHECK_INT(unlink(cache_file), 0);
     }
     test_copy(0, stored);
+    test_long_names();
     free(stored);
     CHECK_DONE();
 }
