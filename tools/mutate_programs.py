@@ -114,7 +114,7 @@ class Programs:
         with tempfile.TemporaryDirectory(dir=self.place) as folder:
             compiled = Path(folder) / "changed.o"
             command = re.sub(r" -o \S+ -c \S+$", "", self.compilers[path]).replace("ccache ", "").replace(" -g ", " ")
-            words = [*shlex.split(command), "-Werror", f"-iquote{(self.build.parent / path).parent}"]
+            words = [*shlex.split(command), *([] if "/kernels/" in path else ["-O1"]), "-Werror", f"-iquote{(self.build.parent / path).parent}"]
             words += ["-O1", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"] if sanitizers else []
             done = subprocess.run([*words, "-o", str(compiled), "-c", "-x", "c", "-"], input=text, text=True, cwd=self.build,
                                   stderr=subprocess.DEVNULL)
