@@ -11,6 +11,7 @@ import sys
 import calls
 import forms
 import helpdesk
+import ledger
 import makes
 import newcomer
 import sheets
@@ -33,7 +34,7 @@ def held():
 def main():
     draws, wanted, alike = int(sys.argv[1]) if len(sys.argv) > 1 else 400000, held(), {}
     r = random.Random(99)
-    made = [newcomer.newcomer, newcomer.newcomer, makes.made, helpdesk.help_topic, forms.form, sheets.sheet, lambda r: calls.made_call(r)[1:]]
+    made = [newcomer.newcomer, newcomer.newcomer, makes.made, helpdesk.help_topic, forms.form, sheets.sheet, lambda r: calls.made_call(r)[1:], lambda r: [m["content"] for m in r.choices(ledger.exchange(r)[::2])]]
     for i in range(draws):
         q = plain(made[i % len(made)](r)[0])
         if q in wanted:

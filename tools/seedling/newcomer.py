@@ -7,6 +7,7 @@ import asked
 import crowd
 import errands
 import everyday
+import ledger
 import meanings
 import moods
 import parlour
@@ -376,7 +377,7 @@ def tale_any(r):
     return _finish(r, q), th, s, []
 
 
-WEIGHTS = {smalltalk: 20, cannot: 18, crowd.beyond: 3, no_image: 8, translate: 4, program: 4, haiku: 1.5, verse: 1.5, listing: 2, tale: 2, tale_any: 2, meanings.meaning: 1.5, everyday.fact: 1.5, moods.request: 4}
+WEIGHTS = {smalltalk: 20, cannot: 18, crowd.beyond: 3, no_image: 8, translate: 4, program: 4, haiku: 1.5, verse: 1.5, listing: 2, tale: 2, tale_any: 2, meanings.meaning: 1.5, everyday.fact: 1.5, moods.request: 4, ledger.everyday: 6}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 

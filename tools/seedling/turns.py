@@ -4,6 +4,7 @@ import re
 
 import crowd
 import forms
+import ledger
 import makes
 import reckon
 import sheets
@@ -383,7 +384,11 @@ def absent_tool(r):
     return reckon.absent(r, others)
 
 
-WEIGHTS = {chatter: 130, follow: 9, remembered: 7, ruled: 8, no_tool: 2, idle_tools: 12, unfit_tools: 3, fitting_tools: 27, knowing_tools: 12, filled: 27, forced: 4, sums: 9, absent_tool: 2}
+def exchange(r):
+    return dict(skill="exchange", messages=ledger.exchange(r), must=[])
+
+
+WEIGHTS = {chatter: 130, follow: 9, remembered: 7, ruled: 8, no_tool: 2, idle_tools: 12, unfit_tools: 3, fitting_tools: 27, knowing_tools: 12, filled: 27, forced: 4, sums: 9, absent_tool: 2, exchange: 14}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 

@@ -61,6 +61,8 @@ def voice(r, q):
     quoted = '"' in q or "'" in q or "`" in q
     short = len(q.split(" ")) < 3
     k = r.choices(("plain", "low", "slips", "chat", "foreign", "keys", "gaps", "long", "inside", "loud"), (18, 20, 9, 9, 8, 7, 9, 9, 10, 3))[0]
+    if k in ("chat", "gaps") and re.search(r"\d", q):  # "to" as 2, or a sum without its sign, would be another sum
+        k = "low"
     if k == "low" or (short and k in ("keys", "foreign", "chat")):
         q = q if quoted else q.lower()
         return q.rstrip("?.!") + r.choice(["", "", "", "?", " ?", "??", ".", " ..", "!"])
