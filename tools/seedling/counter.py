@@ -331,7 +331,7 @@ my son left this running, what is it|I see a page called Parley, explain|who or 
 make me a picture of a <any>|I need an illustration|could you sketch my <pet>|paint something|draw the <any> from my story|I'd like an image of <c>|do you make pictures too
 
 = cannot go online
-can you look at websites|do you have internet|search something for me|what does the web say about <past>|open youtube|google <buy> for me|are you online at all
+can you look at websites|do you have internet|search something for me|what does the web say about <past>|google <buy> for me|are you online at all
 
 = no sound
 there's music in my video, do you hear it|I sing, you listen|voice chat?|my recording of a lecture, can you write it down|talk to me with a voice|my mic is on, do you hear|whistle recognition, lol
