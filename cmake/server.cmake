@@ -42,7 +42,7 @@ add_executable(net_echo tests/server/net/net_echo.c)
 target_link_libraries(net_echo PRIVATE parley_server)
 
 # These take longest, and begin first.
-set(long_tests live_streams live_limits live_unread live_chat real_attacks real_mcp real_fields real_memory)
+set(long_tests live_streams live_limits live_unread live_chat real_attacks real_mcp real_conformance real_fields real_memory)
 
 function(server_test name script program)
     add_test(NAME server/${name} COMMAND ${NODE} ${script} ${program})

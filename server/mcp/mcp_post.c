@@ -32,7 +32,8 @@ static void add_line(mcp_ask *ask, size_t *n, const char *name, const char *valu
 {
     if (*n < ARRAY_LEN(ask->lines)) {
         ask->lines[(*n)++] = (const char *)ask->headers.len; /* its place, until all are there */
-        bytes_printf(&ask->headers, "%s: ", name);
+        /* TRAP: without a value libcurl takes "name:" as a header that is not to be sent */
+        bytes_printf(&ask->headers, value[0] ? "%s: " : "%s;", name);
         append_value(&ask->headers, value);
         bytes_append_char(&ask->headers, '\0');
     }

@@ -332,6 +332,9 @@ err_code responses_compact_parse(api_request *r, const char *text, size_t len, c
         return e->code;
     }
     api_request_model(r, root);
+    if (!r->reply.model[0]) {
+        request_fail(e, ERR_INVALID, "model", "missing_field", "model is missing: a compaction names its model");
+    }
     other_fields_check(e, root, OTHER_RESPONSES);
     request_read_timeout(e, &r->reply, root);
     if (json_typeof(json_get(root, "conversation")) != JSON_NULL) {

@@ -160,6 +160,8 @@ test('the stateless protocol: headers, rounds of input, parameters in headers', 
     const item = await call('good', 'go', { place: 'Zürich' });
     assert.equal(item.status, 'completed', JSON.stringify(item));
     assert.match(item.output, /^state \d+; decline; header =\?base64\?WsO8cmljaA==\?=; lists \d+$/);
+    assert.match((await call('good', 'go', { place: '' })).output, /; header ;/); /* empty is not absent */
+    assert.match((await call('good', 'go')).output, /; header undefined;/);
     lists.first = await readLists();
 });
 

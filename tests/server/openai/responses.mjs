@@ -46,6 +46,7 @@ for (const [name, input, more, type] of [
     ['a tool', [{ type: 'message', role: 'user', content: `!raw ${CALL}` }], { tools }, 'function_call'],
     ['an image', [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'what?' }, { type: 'input_image', image_url: heart }] }], {}, 'message'],
     ['several turns', [{ type: 'message', role: 'user', content: 'I am Alice.' }, { type: 'message', role: 'assistant', content: 'Hello!' }, { type: 'message', role: 'user', content: 'Who am I?' }], {}, 'message'],
+    ['phases', [{ type: 'message', role: 'assistant', phase: 'commentary', content: 'Let me see.' }, { type: 'message', role: 'assistant', phase: 'final_answer', content: 'Four.' }, { type: 'message', role: 'user', content: 'Repeat it.' }], {}, 'message'],
     ['thoughts', [{ type: 'message', role: 'user', content: '!think hello' }], {}, 'reasoning'],
 ]) {
     test(`${name}: every field is there, whole and streamed`, async () => {
@@ -180,7 +181,7 @@ test('compaction: the item stands for the conversation, but for what the system 
     const again = await client.responses.compact({ model: 'fake', input: [...input, { role: 'assistant', content: 'x' }] });
     assert.equal(again.output.filter((item) => item.type === 'compaction').length, 1);
     assert.equal((await client.responses.compact({ model: 'fake', input: 'alone' })).output.length, 2);
-    for (const body of [{}, { input: [] }, { input: 7 }, { input: 'x', conversation: 'conv_1' }, { input: 'x', stream: true }]) await assert.rejects(client.responses.compact({ model: 'fake', ...body }), OpenAI.BadRequestError, JSON.stringify(body));
+    for (const body of [{}, { input: [] }, { input: 7 }, { input: 'x', conversation: 'conv_1' }, { input: 'x', stream: true }, { model: undefined, input: 'x' }]) await assert.rejects(client.responses.compact({ model: 'fake', ...body }), OpenAI.BadRequestError, JSON.stringify(body));
     for (const encrypted_content of ['', 'of another server', '////', undefined]) await assert.rejects(create({ input: [{ type: 'compaction', encrypted_content }, { role: 'user', content: 'x' }] }), OpenAI.BadRequestError);
     await assert.rejects(client.responses.compact({ model: 'fake', previous_response_id: 'resp_x' }), OpenAI.BadRequestError);
     await assert.rejects(foreign.responses.compact({ model: 'fake', previous_response_id: first.id }), OpenAI.BadRequestError);
