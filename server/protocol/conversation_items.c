@@ -198,12 +198,20 @@ static void read_decision(conversation *c, const json *item, const json *list, b
     }
 }
 
+/* Whether what stands behind a summary answers what stands before it: it was made on the way. */
+static bool is_answered(const json *summary)
+{
+    const json *next = json_next(summary);
+    return next && strcmp(json_str(json_get(next, "role"), "assistant"), "assistant") == 0 &&
+           strcmp(json_str(json_get(next, "type"), ""), "function_call_output") != 0;
+}
+
 /* compaction: a summary that stands for all before it, but for what the system says. is_now: it was made for this
- * answer, so that what it answers stays, too. */
+ * answer, so that what it answers stays, too, and does so in later turns. */
 static void read_compaction(conversation *c, const json *item, bool is_now, const char *path)
 {
     const chat_message *last = conversation_last(c);
-    const bool keeps = is_now && last && last->role == CHAT_USER;
+    const bool keeps = (is_now || is_answered(item)) && last && last->role == CHAT_USER;
     const chat_message question = keeps ? *last : (chat_message){0};
     static const char BEGIN[] = "This is a summary of the conversation so far:\n\n";
     char inner[PATH_BYTES];

@@ -261,7 +261,7 @@ typedef struct other_field {
     unsigned protocols; /* bits */
     json_type type;
     const char *words;   /* the values of a string, or of a list's elements, a space behind each; NULL: any */
-    const char *refusal; /* why nothing but null, false and an empty list is taken; NULL: it is taken */
+    const char *refusal; /* why nothing but null, false, 1 and an empty list is taken; NULL: it is taken */
 } other_field;
 
 static const other_field OTHER_FIELDS[] = {
@@ -271,7 +271,7 @@ static const other_field OTHER_FIELDS[] = {
     {"prompt_cache_options", ALL, JSON_OBJECT, NULL, NULL},
     {"prompt_cache_retention", ALL, JSON_STRING, "in_memory in-memory 24h ", NULL},
     {"service_tier", ALL, JSON_STRING, "auto default flex scale priority ", NULL},
-    {"metadata", 1 << OTHER_CHAT | 1 << OTHER_COMPLETION | MESSAGES, JSON_OBJECT, NULL, NULL},
+    {"metadata", MESSAGES, JSON_OBJECT, NULL, NULL},
     {"service_tier", MESSAGES, JSON_STRING, "auto standard_only ", NULL},
     {"container", MESSAGES, JSON_STRING, NULL, "this server runs no code"},
     {"store", 1 << OTHER_CHAT | 1 << OTHER_COMPLETION, JSON_BOOL, NULL, NULL},
@@ -285,7 +285,7 @@ static const other_field OTHER_FIELDS[] = {
      "file_search_call.results web_search_call.results web_search_call.action.sources "
      "computer_call_output.output.image_url code_interpreter_call.outputs ",
      NULL},
-    {"max_tool_calls", 1 << OTHER_RESPONSES, JSON_NUMBER, NULL, NULL},
+    {"n", 1 << OTHER_RESPONSES | MESSAGES, JSON_NUMBER, NULL, "one answer is given here, a chat has up to 8"},
     {"prompt", 1 << OTHER_RESPONSES, JSON_OBJECT, NULL, "this server keeps no prompts"},
 };
 
@@ -328,15 +328,17 @@ static bool has_words(const other_field *f, const json *v)
 
 static void check_other(first_error *e, const other_field *f, const json *v)
 {
-    const bool is_nothing =
-        json_is(v, JSON_BOOL) ? !json_is_true(v) : json_is(v, JSON_ARRAY) && json_len(v) == 0;
+    const bool is_nothing = json_is(v, JSON_BOOL)     ? !json_is_true(v)
+                            : json_is(v, JSON_NUMBER) ? f->type == JSON_NUMBER && json_num(v, 0) == 1
+                                                      : json_is(v, JSON_ARRAY) && json_len(v) == 0;
     if (f->refusal && !is_nothing) {
         request_fail(e, ERR_UNSUPPORTED, f->name, "not_supported", "%s is not supported: %s", f->name,
                      f->refusal);
     } else if (!json_is(v, f->type) && !f->refusal) {
         request_fail(e, ERR_INVALID, f->name, "invalid_type", "%s must be %s", f->name, TYPE_NAMES[f->type]);
     } else if (!has_words(f, v)) {
-        request_fail(e, ERR_INVALID, f->name, "invalid_value", "%s may be: %s", f->name, f->words);
+        request_fail(e, ERR_INVALID, f->name, "invalid_value", "%s may be: %.*s", f->name,
+                     (int)strlen(f->words) - 1, f->words);
     }
 }
 
@@ -351,8 +353,38 @@ static void check_others(first_error *e, const other_field *fields, size_t n, co
     }
 }
 
+/* Characters of UTF-8. */
+static size_t count_characters(const char *text)
+{
+    size_t n = 0;
+    for (const char *p = text; *p; p++) {
+        n += ((unsigned char)*p & 0xc0) != 0x80;
+    }
+    return n;
+}
+
+err_code request_metadata_check(const json *metadata, err_detail *d)
+{
+    enum { PAIRS = 16, KEY_CHARACTERS = 64, VALUE_CHARACTERS = 512 };
+    bool ok =
+        json_typeof(metadata) == JSON_NULL || (json_is(metadata, JSON_OBJECT) && json_len(metadata) <= PAIRS);
+    for (const json *v = json_child(metadata); v && ok; v = json_next(v)) {
+        ok = json_is(v, JSON_STRING) && count_characters(json_key(v)) <= KEY_CHARACTERS &&
+             count_characters(json_str(v, "")) <= VALUE_CHARACTERS;
+    }
+    return ok ? ERR_OK
+              : err_set_param(
+                    d, ERR_INVALID, "metadata", "invalid_value",
+                    "metadata must be an object of at most %d texts of up to %d characters, with keys of "
+                    "up to %d",
+                    PAIRS, VALUE_CHARACTERS, KEY_CHARACTERS);
+}
+
 void other_fields_check(first_error *e, const json *root, other_protocol protocol)
 {
+    if (protocol != OTHER_MESSAGES && e->code == ERR_OK) {
+        e->code = request_metadata_check(json_get(root, "metadata"), e->detail);
+    }
     check_others(e, OTHER_FIELDS, ARRAY_LEN(OTHER_FIELDS), root, protocol);
     check_others(e, CACHE_OPTIONS, ARRAY_LEN(CACHE_OPTIONS), json_get(root, "prompt_cache_options"),
                  protocol);

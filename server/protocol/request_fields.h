@@ -51,11 +51,12 @@ typedef struct reply_options {
     size_t n_stops;
     char *echoes[LIMIT_ALL_CHOICES]; /* of each prompt, shown before the answers to it; owned */
     size_t n_echoes;
-    bool scores_prompt; /* echoes have logprobs; one that is NULL is written from its tokens */
-    int32_t n_dims;     /* of vectors: so many numbers; 0: all */
-    int32_t n_top;      /* of ranked documents: the best; 0: all */
-    bool is_base64;     /* vectors are written so */
-    bool is_plain;      /* Ollama's older form: the first vector alone */
+    bool scores_prompt;     /* echoes have logprobs; one that is NULL is written from its tokens */
+    int32_t max_tool_calls; /* that run here, in all rounds; 0: no other limit than that of the rounds */
+    int32_t n_dims;         /* of vectors: so many numbers; 0: all */
+    int32_t n_top;          /* of ranked documents: the best; 0: all */
+    bool is_base64;         /* vectors are written so */
+    bool is_plain;          /* Ollama's older form: the first vector alone */
     /* Responses: ,"instructions":.. and so on, what the response says of its request; owned, NULL: nothing */
     char *fields;
     bool background;                            /* it is answered before it is done */
@@ -97,6 +98,9 @@ void request_read_min_tokens(first_error *e, gen_params *p, const json *root);
 void request_read_stop(first_error *e, reply_options *o, const json *root);
 
 typedef enum other_protocol { OTHER_CHAT, OTHER_COMPLETION, OTHER_RESPONSES, OTHER_MESSAGES } other_protocol;
+
+/* ERR_INVALID if metadata is no object of up to 16 texts of up to 512 characters, with keys of up to 64; null is fine. */
+MUST_CHECK err_code request_metadata_check(const json *metadata, err_detail *d);
 
 /* Fields without effect here are validated and ignored (ERR_INVALID for a wrong type or value); those
  * that are not supported are refused by name (ERR_UNSUPPORTED), so that no answer silently differs from

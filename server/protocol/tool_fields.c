@@ -64,8 +64,11 @@ static void check_tools(first_error *e, const json *tools, tool_layout layout)
         const char *name = name_of(t, layout);
         request_path(path, "tools[%zu]", i);
         if (strcmp(json_str(json_get(t, "type"), ""), "function") != 0) {
-            request_fail(e, ERR_INVALID, path, "invalid_value",
-                         "%s must be of type \"function\"; other tools are not understood", path);
+            request_fail(
+                e, ERR_INVALID, path, "invalid_value",
+                "%s must be of type \"function\", or \"mcp\" for tools that run here; others are not "
+                "understood",
+                path);
         }
         if (layout == TOOLS_NESTED) {
             request_path(path, "tools[%zu].function", i);

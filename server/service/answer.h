@@ -72,6 +72,7 @@ typedef enum talk_stage {
 typedef struct tool_rounds {
     tool_stage stage;
     int n_rounds;
+    int32_t n_ran;  /* calls that were not refused, in all rounds */
     tool_run *runs; /* of this round */
     size_t n_runs, cap_runs, n_waiting;
     bool is_open;                   /* the last is still being written */

@@ -310,7 +310,8 @@ static void start_run(serve *s, answer *a, size_t place)
     }
     emit_call(s, a, run, NULL);
     run->begun_ms = clock_ms();
-    if (a->tools.n_rounds > s->opt->tool_rounds) {
+    const bool is_last = a->opt.max_tool_calls > 0 && a->tools.n_ran >= a->opt.max_tool_calls;
+    if (a->tools.n_rounds > s->opt->tool_rounds || is_last) {
         refuse_run(s, a, run, "no more calls of tools are allowed in this answer; answer with what is known");
     } else if (run->is_unknown) {
         refuse_unknown(s, a, run);
@@ -327,6 +328,7 @@ static void start_run(serve *s, answer *a, size_t place)
                                  .server = bytes_str(&run->label),
                                  .name = bytes_str(&run->tool),
                                  .arguments = bytes_str(&run->arguments)};
+        a->tools.n_ran++;
         if (mcp_call(s->mcp, &order, &d) != ERR_OK) {
             refuse_run(s, a, run, d.text);
         }

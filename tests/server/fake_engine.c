@@ -265,7 +265,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     }
     r->text = text.data;
     r->len = text.len - 1;
-    int32_t max = in->params.max_tokens > 0 ? in->params.max_tokens : LIMIT_MAX_TOKENS_DEFAULT * 4;
+    int32_t max = in->params.max_tokens >= 0 ? in->params.max_tokens : LIMIT_MAX_TOKENS_DEFAULT * 4;
     bool thinks =
         !(in->template_kwargs && !json_bool(json_get(in->template_kwargs, "enable_thinking"), true));
     r->info =

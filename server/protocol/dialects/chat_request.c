@@ -96,7 +96,11 @@ static void read_messages(api_request *r, const json *root, const engine_info *i
     const json *messages = json_get(root, "messages");
     size_t n = json_is(messages, JSON_ARRAY) ? json_len(messages) : 0, i = 0;
     if (n == 0 || n > LIMIT_MESSAGES) {
-        request_fail(&r->error, ERR_INVALID, "messages", n ? "too_many_messages" : "missing_field",
+        const bool is_other = json_typeof(messages) != JSON_NULL && !json_is(messages, JSON_ARRAY);
+        request_fail(&r->error, ERR_INVALID, "messages",
+                     n          ? "too_many_messages"
+                     : is_other ? "invalid_type"
+                                : "missing_field",
                      "messages must be a list of 1 to %d messages", LIMIT_MESSAGES);
     }
     conversation c;

@@ -71,7 +71,8 @@ void ollama_reply_end(bytes *out, const ollama_reply_meta *m, const reply_pieces
     }
     write_head(out, m);
     write_texts(out, m, &content, &thinking, &calls);
-    bytes_json(out, ",\"done\":true,\"done_reason\":%s", strcmp(finish, "length") == 0 ? "length" : "stop");
+    const char *cut = usage->completion_tokens > 0 ? "length" : "load"; /* nothing was asked */
+    bytes_json(out, ",\"done\":true,\"done_reason\":%s", strcmp(finish, "length") == 0 ? cut : "stop");
     bytes_printf(out,
                  ",\"total_duration\":%lld,\"load_duration\":0,\"prompt_eval_count\":%d,"
                  "\"prompt_eval_duration\":%lld,\"eval_count\":%d,\"eval_duration\":%lld}\n",

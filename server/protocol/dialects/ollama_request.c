@@ -1,6 +1,7 @@
 #include "server/protocol/dialects/ollama_request.h"
 
 #include "server/protocol/dialects/chat_request.h"
+#include "server/protocol/foreign_fields.h"
 
 static bool is_null(const json *v)
 {
@@ -10,7 +11,7 @@ static bool is_null(const json *v)
 /* What a chat refuses by name too, but here by its name in this dialect. */
 static void refuse_unsupported(first_error *e, const json *root)
 {
-    static const char *const NAMES[] = {"suffix", "template", "context"};
+    static const char *const NAMES[] = {"suffix", "template", "context", "logprobs", "top_logprobs"};
     bool raw = false;
     request_bool(e, &raw, root, "raw");
     if (raw) {
@@ -19,7 +20,7 @@ static void refuse_unsupported(first_error *e, const json *root)
     }
     for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
         const json *v = json_get(root, NAMES[i]);
-        if (!is_null(v) && json_str(v, "x")[0]) {
+        if (!is_null(v) && json_str(v, "x")[0] && !(json_is(v, JSON_BOOL) && !json_is_true(v))) {
             request_fail(e, ERR_UNSUPPORTED, NAMES[i], "not_supported", "%s is not supported", NAMES[i]);
         }
     }
@@ -56,10 +57,25 @@ static void add_message(json_doc *doc, json *messages, const char *role, const j
     json_add_shared(doc, message, "reasoning_content", json_get(from, "thinking"));
 }
 
+/* Whether there is something to answer. Clients send a request without it, so that the model is loaded. */
+static bool asks(const json *root, bool is_generate)
+{
+    const json *v = json_get(root, is_generate ? "prompt" : "messages");
+    const bool is_text = json_is(v, JSON_STRING), is_empty = is_text ? !json_str(v, "")[0] : !json_child(v);
+    return !(is_null(v) || ((is_text || json_is(v, JSON_ARRAY)) && is_empty)) ||
+           (is_generate && json_child(json_get(root, "images")));
+}
+
 static void add_messages(first_error *e, json_doc *doc, json *chat, const json *root, bool is_generate)
 {
     json *messages = json_add_array(doc, chat, "messages");
     const json *list = json_get(root, "messages"), *system = json_get(root, "system");
+    if (!asks(root, is_generate)) {
+        json *none = json_add_object(doc, messages, NULL);
+        json_add_string(doc, none, "role", "user");
+        json_add_string(doc, none, "content", "");
+        return;
+    }
     if (!is_generate) {
         for (const json *v = json_is(list, JSON_ARRAY) ? json_child(list) : NULL; v; v = json_next(v)) {
             add_message(doc, messages, json_str(json_get(v, "role"), ""), json_get(v, "content"), v);
@@ -96,7 +112,7 @@ static const json *chat_fields(api_request *r, const json *root, bool is_generat
     static const char *const OPTIONS[] = {
         "temperature",      "top_p", "top_k", "min_p", "seed", "stop", "presence_penalty", "repeat_penalty",
         "frequency_penalty"};
-    static const char *const SAME[] = {"model", "stream", "tools", "logprobs", "top_logprobs"};
+    static const char *const SAME[] = {"model", "stream", "tools"};
     const json *options = request_object(&r->error, root, "options"), *think = json_get(root, "think");
     json *chat;
     json_doc *doc = json_build(&chat, JSON_OBJECT);
@@ -126,7 +142,13 @@ err_code ollama_request_parse(api_request *r, const char *text, size_t len, bool
         return r->error.code;
     }
     refuse_unsupported(&r->error, root);
+    if (r->error.code == ERR_OK) {
+        r->error.code = foreign_fields_check(json_get(root, "options"), false, r->error.detail);
+    }
     const json *chat = chat_fields(r, root, is_generate);
     chat_request_read(r, chat, info);
+    if (!asks(root, is_generate)) {
+        r->in->params.max_tokens = 0;
+    }
     return r->error.code;
 }

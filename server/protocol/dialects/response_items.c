@@ -25,6 +25,18 @@ static const char *prefix_of(const char *type)
     return "msg_";
 }
 
+bool response_items_is_known(const json *item)
+{
+    static const char *const TYPES[] = {
+        "message",  "reasoning",      "function_call",        "function_call_output", "compaction",
+        "mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"};
+    bool is_known = false;
+    for (size_t i = 0; i < ARRAY_LEN(TYPES); i++) {
+        is_known = is_known || strcmp(type_of(item), TYPES[i]) == 0;
+    }
+    return is_known;
+}
+
 static void keep_item(bytes *out, const json *item)
 {
     char id[48];

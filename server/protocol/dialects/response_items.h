@@ -14,6 +14,9 @@
 #include "base/bytes.h"
 #include "base/json.h"
 
+/* Whether it has a type that a conversation may hold; without one it is a message. */
+bool response_items_is_known(const json *item);
+
 /* Appends items with commas between them; what has no id or type gets one. A string is a message of
  * the user. */
 void response_items_keep(bytes *out, const json *items);

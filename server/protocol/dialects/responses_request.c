@@ -13,7 +13,7 @@
 #include "server/protocol/thinking_fields.h"
 #include "server/protocol/tool_fields.h"
 
-enum { PATH_BYTES = ERR_PARAM_MAX, METADATA_BYTES = 16384, TEXT_OPTIONS_BYTES = 4 << 20 };
+enum { PATH_BYTES = ERR_PARAM_MAX, TEXT_OPTIONS_BYTES = 4 << 20 };
 
 /* ---- identity ---- */
 
@@ -130,7 +130,9 @@ static const char *reference_of(const json *item)
 {
     const char *type =
         json_str(json_get(item, "type"), json_get(item, "role") ? "message" : "item_reference");
-    return strcmp(type, "item_reference") == 0 ? json_str(json_get(item, "id"), NULL) : NULL;
+    return strcmp(type, "item_reference") == 0
+               ? json_str(json_get(item, "id"), json_get(item, "type") ? "" : NULL)
+               : NULL;
 }
 
 /* The input with whole items in place of references to them. */
@@ -197,7 +199,11 @@ static void read_input(api_request *r, const json *root, const engine_info *info
                goes_on = json_is(json_get(root, "previous_response_id"), JSON_STRING);
     size_t n = is_string ? 1 : json_is(input, JSON_ARRAY) ? json_len(input) : 0;
     if ((n == 0 && !(compacts && goes_on && json_typeof(input) == JSON_NULL)) || n > LIMIT_MESSAGES) {
-        request_fail(e, ERR_INVALID, "input", n ? "too_many_messages" : "missing_field",
+        const bool is_other = n == 0 && json_typeof(input) != JSON_NULL && !json_is(input, JSON_ARRAY);
+        request_fail(e, ERR_INVALID, "input",
+                     n          ? "too_many_messages"
+                     : is_other ? "invalid_type"
+                                : "missing_field",
                      "input must be a string or a list of 1 to %d items", LIMIT_MESSAGES);
     }
     const json *named = open_conversation(r, root), *previous = named ? named : open_previous(r, root);
@@ -289,7 +295,7 @@ err_code responses_request_parse(api_request *r, const char *text, size_t len, b
 {
     const json *root = NULL;
     first_error *e = &r->error;
-    int64_t max_tokens = -1;
+    int64_t max_tokens = -1, max_calls = 0;
     if (api_request_open(r, &root, text, len, d) != ERR_OK) {
         return e->code;
     }
@@ -304,10 +310,11 @@ err_code responses_request_parse(api_request *r, const char *text, size_t len, b
     request_read_sampling(e, r->in, root, info);
     request_read_timeout(e, &r->reply, root);
     request_int(e, &max_tokens, root, "max_output_tokens", 1, INT32_MAX);
+    request_int(e, &max_calls, root, "max_tool_calls", 1, INT32_MAX);
+    r->reply.max_tool_calls = (int32_t)max_calls;
     r->in->params.max_tokens = (int32_t)max_tokens;
     request_read_min_tokens(e, &r->in->params, root);
     request_read_stop(e, &r->reply, root);
-    check_object(e, root, "metadata", METADATA_BYTES);
     check_object(e, root, "text", TEXT_OPTIONS_BYTES);
     r->reply.encrypts = is_included(root, "reasoning.encrypted_content");
     r->drops_oldest = strcmp(json_str(json_get(root, "truncation"), ""), "auto") == 0;
@@ -333,7 +340,8 @@ err_code responses_compact_parse(api_request *r, const char *text, size_t len, c
     }
     api_request_model(r, root);
     if (!r->reply.model[0]) {
-        request_fail(e, ERR_INVALID, "model", "missing_field", "model is missing: a compaction names its model");
+        request_fail(e, ERR_INVALID, "model", "missing_field",
+                     "model is missing: a compaction names its model");
     }
     other_fields_check(e, root, OTHER_RESPONSES);
     request_read_timeout(e, &r->reply, root);

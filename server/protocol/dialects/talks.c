@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 
-enum { METADATA_BYTES = 16384, BODY_BYTES = 1 << 20 };
+enum { BODY_BYTES = 1 << 20 };
 
 void talk_order_deinit(talk_order *o)
 {
@@ -150,22 +150,26 @@ static err_code read_body(const talk_order *o, json_doc **doc, err_detail *d)
     }
     const json *root = json_root(*doc), *metadata = json_get(root, "metadata"),
                *items = json_get(root, "items");
-    bytes text = bytes_empty(METADATA_BYTES);
-    json_write(&text, metadata);
     if (!json_is(root, JSON_OBJECT)) {
         err = err_set_param(d, ERR_INVALID, NULL, "invalid_type", "the body must be a JSON object");
-    } else if (json_typeof(metadata) != JSON_NULL && (!json_is(metadata, JSON_OBJECT) || text.failed)) {
-        err = err_set_param(d, ERR_INVALID, "metadata", "invalid_value",
-                            "metadata must be an object of at most %d bytes", METADATA_BYTES);
-    } else if (json_typeof(items) != JSON_NULL && !json_is(items, JSON_ARRAY)) {
+    } else if (o->verb == TALK_UPDATE && json_typeof(metadata) == JSON_NULL) {
+        err = err_set_param(d, ERR_INVALID, "metadata", "missing_field", "metadata is missing: {} clears it");
+    } else if ((o->verb == TALK_ADD || json_typeof(items) != JSON_NULL) && !json_is(items, JSON_ARRAY)) {
         err = err_set_param(d, ERR_INVALID, "items", "invalid_type", "items must be a list");
+    } else {
+        err = request_metadata_check(metadata, d);
     }
-    for (const json *v = json_child(items); v && err == ERR_OK; v = json_next(v)) {
+    size_t i = 0;
+    for (const json *v = json_child(items); v && err == ERR_OK; v = json_next(v), i++) {
+        char path[ERR_PARAM_MAX];
+        request_path(path, "items[%zu]", i);
         if (!json_is(v, JSON_OBJECT)) {
-            err = err_set_param(d, ERR_INVALID, "items", "invalid_type", "every item must be an object");
+            err = err_set_param(d, ERR_INVALID, path, "invalid_type", "%s must be an object", path);
+        } else if (!response_items_is_known(v)) {
+            err = err_set_param(d, ERR_UNSUPPORTED, path, "unsupported_item_type",
+                                "%s is of a type that is not understood", path);
         }
     }
-    bytes_deinit(&text);
     return err;
 }
 

@@ -97,7 +97,7 @@ test('keys are apart', async () => {
 
 test('wrong requests are refused and change nothing', async () => {
     const id = await create({ items: [say('a')] });
-    for (const [path, value, param] of [['', { metadata: 'x' }, 'metadata'], ['', { metadata: { x: 'y'.repeat(20_000) } }, 'metadata'], [`/${id}/items`, { items: {} }, 'items'], [`/${id}/items`, { items: ['x'] }, 'items'], [`/${id}`, [], null]]) {
+    for (const [path, value, param] of [['', { metadata: 'x' }, 'metadata'], ['', { metadata: { x: 'y'.repeat(20_000) } }, 'metadata'], [`/${id}/items`, { items: {} }, 'items'], [`/${id}/items`, { items: ['x'] }, 'items[0]'], [`/${id}`, [], null]]) {
         const reply = await call('POST', path, value);
         assert.equal(reply.status, 400, reply.text);
         assert.equal(reply.json().error.param, param);

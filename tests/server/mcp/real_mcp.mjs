@@ -224,6 +224,14 @@ test('a program that hangs, dies and forks: in time, again, and nothing is left'
     await eventually(async () => alive(first), 0);
 });
 
+test('no more calls run than a request allows', async () => {
+    const asked = [1, 2].flatMap((i) => [{ type: 'mcp_approval_request', id: `mcpr_${i}`, server_label: 'calculator', name: 'calculate', arguments: `{"expression":"${i}+1"}` },
+        { type: 'mcp_approval_response', approval_request_id: `mcpr_${i}`, approve: true }]);
+    const reply = (await post(server, '/v1/responses', { input: [{ role: 'user', content: 'Go.' }, ...asked], tools: [tool('calculator')], max_tool_calls: 1, tool_choice: 'none', max_output_tokens: 4 })).json();
+    assert.deepEqual(reply.output.filter((one) => one.type === 'mcp_call').map((one) => [one.status, one.output ?? one.error]).sort(),
+        [['completed', '2'], ['failed', 'no more calls of tools are allowed in this answer; answer with what is known']]);
+});
+
 const SUM = { tools: [tool('calculator')], temperature: 0 };
 
 test('Seedling calculates sums, and the same in every dialect', async () => {

@@ -44,6 +44,13 @@ test('generate, with a system text, an image and a form', async () => {
     assert.deepEqual(JSON.parse((await client.generate({ model: 'fake', prompt: '!raw {"n":7}', format: { type: 'object' } })).response), { n: 7 });
 });
 
+test('a request that asks nothing loads the model, and says nothing', async () => {
+    const loads = [client.generate({ model: 'fake', prompt: '' }), client.generate({ model: 'fake', keep_alive: 0 }), client.chat({ model: 'fake', messages: [] })];
+    for (const reply of await Promise.all(loads)) {
+        assert.deepEqual([reply.response ?? reply.message.content, reply.done, reply.done_reason, reply.eval_count], ['', true, 'load', 0]);
+    }
+});
+
 test('models and the version', async () => {
     const { models } = await client.list();
     assert.deepEqual([models[0].name, models[0].model], ['fake', 'fake']);
@@ -54,7 +61,9 @@ test('models and the version', async () => {
 });
 
 test('errors are words', async () => {
-    await assert.rejects(client.chat({ model: 'fake', messages: [] }), /messages must be a list/);
+    await assert.rejects(client.chat({ model: 'fake', messages: 'x' }), /messages must be a list/);
+    await assert.rejects(client.chat({ model: 'fake', messages, options: { mirostat: 2 } }), /mirostat is not supported/);
+    await assert.rejects(client.chat({ model: 'fake', messages, logprobs: true }), /logprobs is not supported/);
     await assert.rejects(client.chat({ model: 'fake', messages, options: { temperature: 9 } }), /temperature/);
     await assert.rejects(client.generate({ model: 'fake', prompt: 'x', raw: true }), /raw is not supported/);
     await assert.rejects(client.embed({ model: 'fake', input: [] }), /input/);

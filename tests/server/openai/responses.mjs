@@ -165,6 +165,33 @@ test('background: poll, cancel, follow from a number', async () => {
     await eventually(async () => (await client.responses.retrieve(failed.id)).status, 'failed');
 });
 
+test('what cannot be followed is refused by name', async () => {
+    const refused = async (call, param, code) => {
+        const error = await call.then(() => null, (caught) => caught);
+        assert.deepEqual([error?.status, error?.param, error?.code], [code === 'item_not_found' ? 404 : 400, param, code], `${param}: ${error}`);
+    };
+    const pairs = (n, key = 'k', value = 'v') => Object.fromEntries(Array.from({ length: n }, (_, i) => [`${key}${i}`, value]));
+    const messages = [{ role: 'user', content: 'x' }];
+    for (const metadata of [pairs(17), pairs(1, 'k'.repeat(64)), pairs(1, 'k', 'v'.repeat(513)), { k: 7 }, []]) {
+        await refused(create({ input: 'x', metadata }), 'metadata', 'invalid_value');
+        await refused(client.chat.completions.create({ model: 'fake', messages, metadata }), 'metadata', 'invalid_value');
+        await refused(client.conversations.create({ metadata }), 'metadata', 'invalid_value');
+    }
+    const most = { ...pairs(15), ['ü'.repeat(64)]: 'ä'.repeat(512) };
+    assert.deepEqual((await create({ input: 'x', metadata: most })).metadata, most);
+    assert.ok(await client.chat.completions.create({ model: 'fake', messages, metadata: most }));
+    await refused(create({ input: 'x', n: 2 }), 'n', 'not_supported');
+    assert.ok(await create({ input: 'x', n: 1 }));
+    await refused(create({ input: 7 }), 'input', 'invalid_type');
+    await refused(create({ input: 'x', max_tool_calls: 0 }), 'max_tool_calls', 'invalid_value');
+    await refused(create({ input: [{ type: 'item_reference' }] }), 'input[0].id', 'item_not_found');
+    await refused(client.conversations.create({ items: [{ role: 'user', content: 'x' }, { type: 'web_search_call' }] }), 'items[1]', 'unsupported_item_type');
+    const talk = await client.conversations.create();
+    await refused(client.conversations.update(talk.id, {}), 'metadata', 'missing_field');
+    await refused(client.conversations.items.create(talk.id, {}), 'items', 'invalid_type');
+    await refused(client.chat.completions.create({ model: 'fake', messages: 'x' }), 'messages', 'invalid_type');
+});
+
 test('compaction: the item stands for the conversation, but for what the system says', async () => {
     const first = await create({ input: 'one' });
     const compacted = await client.responses.compact({ model: 'fake', previous_response_id: first.id, input: [{ role: 'user', content: 'two' }, { role: 'assistant', content: 'a long answer' }] });

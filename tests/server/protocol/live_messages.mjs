@@ -192,7 +192,7 @@ test('errors have Anthropic\'s form and name the place', async () => {
         [body('x', { max_tokens: 0 }), 'max_tokens'],
         [body('x', { temperature: 7 }), 'temperature'],
         [body('x', { stream: 'yes' }), 'stream'],
-        [body('x', { metadata: 'me' }), 'metadata'],
+        [body('x', { metadata: 'me' }), 'metadata'], [body('x', { n: 2 }), 'n'],
         [body('x', { stop_sequences: 'x' }), 'stop_sequences'],
         [body('x', { stop_sequences: [''] }), 'stop_sequences'],
         [body('x', { thinking: { type: 'maybe' } }), 'thinking'],
