@@ -129,6 +129,10 @@ static const json *read_arguments(api_request *r, const json *value, const char 
         return value;
     }
     const err_code err = json_parse(&doc, text, strlen(text), LIMIT_JSON_DEPTH, NULL);
+    if (err == ERR_NOMEM) {
+        request_no_memory(&r->error);
+        return NULL;
+    }
     if (err != ERR_OK || !json_is(json_root(doc), JSON_OBJECT)) {
         json_free(doc);
         request_fail(&r->error, ERR_INVALID, path, "invalid_value", "%s must be the text of a JSON object",

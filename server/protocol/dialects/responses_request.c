@@ -239,16 +239,32 @@ static void read_input(api_request *r, const json *root, const engine_info *info
 
 /* ---- the rest ---- */
 
+/* Whether a value takes at most max_bytes as JSON: ERR_OK, ERR_LIMIT, ERR_NOMEM. Null takes none. */
+static err_code json_fits(const json *v, size_t max_bytes)
+{
+    bytes text = bytes_empty(max_bytes);
+    if (json_typeof(v) == JSON_NULL) {
+        return ERR_OK;
+    }
+    bytes_printf(&text, "%*s", (int)max_bytes, ""); /* the memory first: what fails behind it is too long */
+    const bool is_short = text.failed;
+    bytes_clear(&text);
+    json_write(&text, v);
+    const bool is_long = text.failed;
+    bytes_deinit(&text);
+    return is_short ? ERR_NOMEM : is_long ? ERR_LIMIT : ERR_OK;
+}
+
 static void check_object(first_error *e, const json *root, const char *name, int max_bytes)
 {
     const json *object = json_get(root, name);
-    bytes text = bytes_empty((size_t)max_bytes);
-    json_write(&text, object);
-    if (json_typeof(object) != JSON_NULL && (!json_is(object, JSON_OBJECT) || text.failed)) {
+    const err_code fits = json_fits(object, (size_t)max_bytes);
+    if (fits == ERR_NOMEM) {
+        request_no_memory(e);
+    } else if (json_typeof(object) != JSON_NULL && (!json_is(object, JSON_OBJECT) || fits != ERR_OK)) {
         request_fail(e, ERR_INVALID, name, "invalid_value", "%s must be an object of at most %d bytes", name,
                      max_bytes);
     }
-    bytes_deinit(&text);
 }
 
 static bool is_included(const json *root, const char *name)

@@ -1,0 +1,134 @@
+/* Requests of every dialect when allocations fail, one after the other and all from one on: a request is read whole, or
+ * says that memory was short; it never goes on without a part. */
+#include "server/protocol/dialects/chat_request.h"
+#include "server/protocol/dialects/completion_request.h"
+#include "server/protocol/dialects/messages_request.h"
+#include "server/protocol/dialects/ollama_request.h"
+#include "server/protocol/dialects/responses_request.h"
+
+#include "tests/alloc_fail.h"
+#include "tests/check.h"
+
+#define WORDS "words of more than a few letters, which take memory of their own"
+#define SCHEMA                                                                                               \
+    "{\"type\":\"object\",\"properties\":{\"place\":{\"type\":\"string\"}},\"required\":[\"place\"]}"
+
+enum { CHAT, COMPLETION, MESSAGES, OLLAMA, RESPONSES, DIALECTS };
+
+static const char *const BODIES[DIALECTS] = {
+    "{\"messages\":[{\"role\":\"system\",\"content\":\"" WORDS
+    "\"},{\"role\":\"user\",\"content\":[{\"type\":"
+    "\"text\",\"text\":\"" WORDS "\"},{\"type\":\"image_url\",\"image_url\":{\"url\":"
+    "\"data:image/png;base64,Zm9v\"}}]},{\"role\":\"assistant\",\"reasoning_content\":\"" WORDS
+    "\",\"content\":"
+    "\"" WORDS
+    "\",\"tool_calls\":[{\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":"
+    "\"{\\\"place\\\":\\\"x\\\"}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"" WORDS
+    "\"}],"
+    "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":" SCHEMA "}}],"
+    "\"stop\":[\"" WORDS "\",\"b\"],\"chat_template_kwargs\":{\"a\":\"" WORDS "\"},\"logit_bias\":{\"5\":2},"
+    "\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"n\",\"schema\":" SCHEMA "}}}",
+    "{\"prompt\":[\"" WORDS "\",\"" WORDS "\"],\"stop\":\"" WORDS "\",\"logit_bias\":{\"5\":2}}",
+    "{\"max_tokens\":9,\"system\":[{\"type\":\"text\",\"text\":\"" WORDS
+    "\"}],\"messages\":[{\"role\":\"user\","
+    "\"content\":[{\"type\":\"text\",\"text\":\"" WORDS
+    "\"},{\"type\":\"image\",\"source\":{\"type\":\"base64\","
+    "\"media_type\":\"image/"
+    "png\",\"data\":\"Zm9v\"}}]},{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\","
+    "\"thinking\":\"" WORDS "\",\"signature\":\"\"},{\"type\":\"thinking\",\"thinking\":\"" WORDS "\","
+    "\"signature\":\"\"},{\"type\":\"tool_use\",\"id\":\"c1\",\"name\":\"f\",\"input\":{\"place\":\"x\"}}]},"
+    "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"c1\",\"content\":\"" WORDS
+    "\"}]}],"
+    "\"tools\":[{\"name\":\"f\",\"input_schema\":" SCHEMA "}],\"stop_sequences\":[\"" WORDS "\"]}",
+    "{\"model\":\"m\",\"messages\":[{\"role\":\"system\",\"content\":\"" WORDS
+    "\"},{\"role\":\"user\",\"content\":"
+    "\"" WORDS "\",\"images\":[\"Zm9v\"]}],\"options\":{\"stop\":[\"" WORDS "\"]},\"format\":" SCHEMA "}",
+    "{\"instructions\":\"" WORDS
+    "\",\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":"
+    "\"" WORDS "\"},{\"type\":\"input_image\",\"image_url\":\"data:image/png;base64,Zm9v\"}]},{\"type\":"
+    "\"function_call\",\"call_id\":\"c1\",\"name\":\"f\",\"arguments\":\"{\\\"place\\\":\\\"x\\\"}\"},{"
+    "\"type\":"
+    "\"function_call_output\",\"call_id\":\"c1\",\"output\":\"" WORDS
+    "\"}],\"tools\":[{\"type\":\"function\","
+    "\"name\":\"f\",\"parameters\":" SCHEMA "}],\"metadata\":{\"a\":\"" WORDS "\"}}"};
+
+/* Everything of a request that a lack of memory could lose. */
+static void digest(char *out, size_t cap, const api_request *r, const completion_prompt *prompt)
+{
+    const chat_input *in = r->in;
+    size_t n = (size_t)snprintf(out, cap, "%zu %d %zu|", in->n_messages, in->form != NULL, prompt->n_ids);
+    for (const completion_prompt *p = prompt; p && n < cap; p = p->next) {
+        n += (size_t)snprintf(out + n, cap - n, "%s/", p->text ? p->text : "-");
+    }
+    for (size_t i = 0; i < in->n_messages && n < cap; i++) {
+        const chat_message *m = &in->messages[i];
+        n += (size_t)snprintf(out + n, cap - n, "%d %zu %zu %s/", (int)m->role, m->n_parts, m->n_tool_calls,
+                              m->reasoning ? m->reasoning : "-");
+        for (size_t k = 0; k < m->n_parts && n < cap; k++) {
+            const chat_part *p = &m->parts[k];
+            n += (size_t)snprintf(out + n, cap - n, "%d %zu %s/", (int)p->kind, p->data_bytes,
+                                  p->text ? p->text : "-");
+        }
+        for (size_t k = 0; k < m->n_tool_calls && n < cap; k++) {
+            n += (size_t)snprintf(out + n, cap - n, "%s/", m->tool_calls[k].name);
+        }
+    }
+}
+
+typedef struct reading {
+    int dialect;
+    char whole[8192]; /* of the request without a failure */
+} reading;
+
+static err_code parse(api_request *r, completion_prompt *prompt, int dialect, err_detail *d)
+{
+    const char *body = BODIES[dialect];
+    const size_t len = strlen(body);
+    switch (dialect) {
+    case CHAT:
+        return chat_request_parse(r, body, len, NULL, d);
+    case COMPLETION:
+        return completion_request_parse(r, prompt, body, len, NULL, d);
+    case MESSAGES:
+        return messages_request_parse(r, body, len, true, NULL, d);
+    case OLLAMA:
+        return ollama_request_parse(r, body, len, false, NULL, d);
+    default:
+        return responses_request_parse(r, body, len, false, NULL, d);
+    }
+}
+
+static err_code read_one(void *context)
+{
+    reading *one = context;
+    char now[sizeof one->whole];
+    api_request r;
+    completion_prompt prompt = {0};
+    err_detail d = {0};
+    api_request_init(&r);
+    err_code err = parse(&r, &prompt, one->dialect, &d);
+    if (err == ERR_OK) {
+        digest(now, sizeof now, &r, &prompt);
+        if (!one->whole[0]) {
+            snprintf(one->whole, sizeof one->whole, "%s", now);
+        } else if (strcmp(now, one->whole) != 0) {
+            fprintf(stderr, "%s\ninstead of\n%s\n", now, one->whole);
+            err = ERR_INTERNAL;
+        }
+    } else if (err != ERR_NOMEM) {
+        fprintf(stderr, "%s\n", d.text);
+    }
+    api_request_deinit(&r);
+    return err;
+}
+
+int main(void)
+{
+    for (int dialect = 0; dialect < DIALECTS; dialect++) {
+        reading one = {.dialect = dialect};
+        CHECK_INT(read_one(&one), ERR_OK);
+        CHECK(strlen(one.whole) > 10);
+        CHECK(alloc_fail_each(read_one, &one, 5000) > 5);
+    }
+    CHECK_DONE();
+}
