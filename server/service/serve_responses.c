@@ -298,7 +298,12 @@ static err_code extend(serve *s, answer *a, talk_order *o, err_detail *d)
     const char *own = bytes_str(items) + a->opt.n_before;
     bytes_append_str(&o->body, own + (*own == ','));
     a->talk_stage = TALK_ADDED;
-    if (items->failed || o->body.failed) {
+    if (items->failed) {
+        return err_set_param(d, ERR_LIMIT, NULL, "conversation_too_large",
+                             "the conversation may have %zu MiB with this answer; begin another",
+                             LIMIT_STORED_RESPONSE_BYTES >> 20);
+    }
+    if (o->body.failed) {
         return ERR_NOMEM;
     }
     if (!s->history) {

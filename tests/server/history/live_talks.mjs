@@ -1,16 +1,17 @@
 /** Conversations of the API that the server keeps (--history): they survive restarts and kills, keys do not see
  * each other's, and what cannot be written is said before an answer is called finished. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JSON_TYPE, Socket, eventually, request, runTests, sleep, startServer, test } from '../client.mjs';
+import { JSON_TYPE, Socket, eventually, metric, request, runTests, sleep, startServer, test } from '../client.mjs';
 
 const KEYS = ['first-key-of-the-test', 'second-key-of-the-test'];
 const KILLS = Number(process.env.PARLEY_KILLS ?? 4);
 const timeout = 120_000;
 const dir = mkdtempSync(join(tmpdir(), 'parley-talks-'));
-process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
+process.env.FAKE_STUCK_UNTIL = `${dir}.go`;
+process.on('exit', () => [dir, `${dir}.go`].forEach((path) => rmSync(path, { recursive: true, force: true })));
 const options = ['--key', KEYS[0], '--key', KEYS[1], '--history', dir];
 let server = await startServer(options);
 await server.ready();
@@ -110,25 +111,40 @@ test('wrong requests are refused and change nothing', async () => {
 test('one that grows too large says so, and the answer has failed', async () => {
     const id = await create();
     let n = 0;
-    for (let size = 1000_000; size > 1000;) { // items that are no part of the prompt
-        const reply = await call('POST', `/${id}/items`, { items: [{ type: 'mcp_list_tools', tools: [], error: 'x'.repeat(size) }] });
-        n += reply.status === 200;
-        if (reply.status === 200) continue;
-        assert.equal(reply.status, 413, reply.text);
-        assert.equal(reply.json().error.code, 'conversation_too_large');
-        size = Math.floor(size / 4);
-    }
+    const fill = async (size, least) => {
+        while (size > least) { // items that are no part of the prompt
+            const reply = await call('POST', `/${id}/items`, { items: [{ type: 'mcp_list_tools', tools: [], error: 'x'.repeat(size) }] });
+            n += reply.status === 200;
+            if (reply.status === 200) continue;
+            assert.equal(reply.status, 413, reply.text);
+            assert.equal(reply.json().error.code, 'conversation_too_large');
+            size = Math.floor(size / 4);
+        }
+    };
+    await fill(1000_000, 1000);
     assert.ok(n > 16);
     const refused = await respond({ input: 'hello '.repeat(400), conversation: id });
     assert.equal(refused.status, 413, refused.text.slice(0, 300));
     assert.equal(refused.json().error.code, 'conversation_too_large');
     n = (await itemsOf(id)).length;
-    let said;
-    do { // its own words are what does not fit at last
-        said = await respond({ input: 'x', conversation: id });
-        n += said.json().status === 'completed' ? 2 : 0;
-    } while (said.json().status === 'completed');
+    // The question has room, its answer has none.
+    const said = await respond({ input: '!len=9000', conversation: id });
+    assert.equal(said.status, 200, said.text.slice(0, 300));
+    assert.equal(said.json().status, 'failed');
     assert.equal(said.json().error.code, 'conversation_too_large', said.text.slice(0, 300));
+    assert.equal((await itemsOf(id)).length, n);
+    const streamed = await respond({ input: '!len=9000', conversation: id, stream: true });
+    assert.match(streamed.text, /event: response\.failed/);
+    assert.doesNotMatch(streamed.text, /event: response\.completed/);
+    assert.equal((await itemsOf(id)).length, n);
+    // Both had room when it began, and others took that meanwhile.
+    const overtaken = respond({ input: '!stuck !len=100', conversation: id });
+    await eventually(async () => metric(server, 'parley_requests_running', auth()), 1);
+    await fill(1000, 10);
+    writeFileSync(process.env.FAKE_STUCK_UNTIL, '');
+    const lost = (await overtaken).json();
+    assert.equal(lost.status, 'failed');
+    assert.equal(lost.error.code, 'conversation_too_large');
     assert.equal((await itemsOf(id)).length, n);
 });
 
