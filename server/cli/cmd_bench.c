@@ -93,7 +93,7 @@ static void print_csv(const bench_report *r)
            "limit_gops\n");
     for (size_t i = 0; i < r->n_rows; i++) {
         const bench_row *row = &r->rows[i];
-        printf("%s,%d,%d,%d,%.2f,%.3f,%.2f,%.1f,%.3f,%.2f,%.1f,%.1f\n", row->what, row->context,
+        printf("%s,%d,%d,%d,%.2f,%.3f,%.2f,%.4f,%.3f,%.2f,%.1f,%.1f\n", row->what, row->context,
                row->sequences, row->tokens, row->per_second, row->ms, row->gbs, row->gflops, row->ratio,
                r->limits.bandwidth_gbs, r->limits.f32_gflops, r->limits.q8_gops);
     }
@@ -112,7 +112,7 @@ static void print_json(const bench_report *r)
         const bench_row *row = &r->rows[i];
         printf("%s{\"what\":\"%s\",\"context\":%d,\"sequences\":%d,\"tokens\":%d,\"per_second\":%.2f,\"ms\":%"
                ".3f,"
-               "\"gbs\":%.2f,\"gflops\":%.1f,\"ratio\":%.3f}",
+               "\"gbs\":%.2f,\"gflops\":%.4f,\"ratio\":%.3f}",
                i ? "," : "", row->what, row->context, row->sequences, row->tokens, row->per_second, row->ms,
                row->gbs, row->gflops, row->ratio);
     }

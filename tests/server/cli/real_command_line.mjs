@@ -261,7 +261,7 @@ test('manual pages name every option and groff has no complaint', () => {
 });
 
 test('bench measures what it is asked for, in three forms', () => {
-    const bench = (...more) => parley(['bench', '-c', '1024', '-p', '16', '-n', '4', '-r', '1', ...more]);
+    const bench = (...more) => parley(['bench', '-c', '1024', '-p', '64', '-n', '4', '-r', '1', ...more]);
     const full = JSON.parse(bench('--full', '--json').stdout);
     assert.ok(full.limits.bandwidth_gbs > 0 && full.limits.f32_gflops > 0);
     assert.deepEqual(
@@ -269,9 +269,20 @@ test('bench measures what it is asked for, in three forms', () => {
         ['prompt 1', 'answer 1', 'with drafts 1', 'answer 1', 'image 1', ...[1, 2, 4, 8, 16].map((n) => `answers ${n}`)],
     );
     assert.ok(full.rows.every((row) => row.per_second > 0 && row.ms > 0));
-    const lines = bench('--csv').stdout.trim().split('\n');
+    for (const { what, ms, per_second: speed, tokens, sequences } of full.rows) {
+        const made = /prompt|image/.test(what) ? tokens : sequences;
+        assert.ok(Math.abs((ms * speed) / 1000 / made - 1) < 0.01, `${what}: ${ms} ms, ${speed} a second`);
+    }
+    const lines = bench('--csv', '-p', '256').stdout.trim().split('\n').map((line) => line.split(','));
     assert.equal(lines.length, 4);
-    assert.ok(lines.every((line) => line.split(',').length === 12));
+    assert.ok(lines.every((line) => line.length === 12));
+    // What a token costs grows with what stands before it: in a prompt half of it, for an answer all of it.
+    const long = Object.fromEntries(lines[0].map((name, i) => [name, i ? Number(lines[1][i]) : lines[1][i]]));
+    const [prompt, near, , far] = full.rows;
+    const cost = ({ what, gflops, ms, tokens }) => (gflops * ms) / (what === 'answer' ? 1 : tokens);
+    const ofOne = (cost(far) - cost(near)) / (far.context - near.context);
+    const grown = (cost(long) - cost(prompt)) / ((long.tokens - prompt.tokens) / 2);
+    assert.ok(ofOne > 0 && grown > 0.6 * ofOne && grown < 1.2 * ofOne, `${grown} and ${ofOne}`);
     assert.match(bench('--mlock', '--huge-pages').stdout, /limits of this run: .* GB\/s/);
 });
 
