@@ -52,6 +52,8 @@ test('words of one letter and of many are found where they stand, rare ones firs
     assert.match(text.slice(index.list[best].at, index.list[best].end), /quagga/);
     assert.ok(index.scores('quagga')[best] > index.scores('common')[best], 'a rare word says more');
     assert.ok(scores.every((score) => score >= 0), 'a word that is everywhere says little, not less than nothing');
+    const most = (word) => Math.max(...index.scores(word));
+    assert.ok(most('common') < most('quagga') / 4, 'what it says is next to nothing, however often it stands there');
     const cats = await Passages.of('私は 猫 が好き');
     assert.equal(cats.search('猫', 100).found, true);
     assert.equal(cats.search('犬', 100).found, false);

@@ -166,6 +166,41 @@ static void test_errors(void)
     }
 }
 
+/* A word of a field may have so many letters, and not one more: that is refused for its length. */
+static void test_lengths(void)
+{
+    static const struct {
+        int dialect;
+        const char *before, *after;
+        size_t most;
+    } ROWS[] = {
+        {CHAT, "\"reasoning_effort\":\"", "\",", 16},
+        {CHAT, "\"model\":\"", "\",", REQUEST_MODEL_NAME_MAX - 1},
+        {CHAT, "\"model\":\"/", "\",", REQUEST_MODEL_MAX - 2},
+        {MESSAGES, "\"output_config\":{\"effort\":\"", "\"},", 16},
+        {RESPONSES, "\"reasoning\":{\"effort\":\"", "\"},", 16},
+        {RESPONSES, "\"reasoning\":{\"summary\":\"", "\"},", sizeof(((reply_options *)NULL)->summary) - 1},
+        {RESPONSES, "\"reasoning_effort\":\"", "\",", 16},
+        {RESPONSES, "\"event_id\":\"", "\",", REQUEST_EVENT_ID_MAX},
+        {RESPONSES, "\"stream_id\":\"", "\",", REQUEST_ID_MAX},
+        {RESPONSES, "\"previous_response_id\":\"", "\",", REQUEST_ID_MAX},
+        {RESPONSES, "\"on_disconnect\":\"", "\",", 16},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        for (size_t more = 0; more < 2; more++) {
+            char fields[4000] = "", letters[3000] = "";
+            api_request r;
+            err_detail d;
+            memset(letters, 'x', ROWS[i].most + more);
+            snprintf(fields, sizeof fields, "%s%s%s", ROWS[i].before, letters, ROWS[i].after);
+            const err_code err = parse(&r, ROWS[i].dialect, fields, &d);
+            CHECK(!more || err == ERR_INVALID);
+            CHECK_INT(strstr(d.text, "is longer than ") != NULL, more);
+            api_request_deinit(&r);
+        }
+    }
+}
+
 /* What other servers know and this one does not: refused by name, but not a value that asks for what
  * happens anyway. */
 static void test_foreign(void)
@@ -221,6 +256,7 @@ static void test_foreign(void)
 
 int main(void)
 {
+    test_lengths();
     test_foreign();
     test_every_dialect();
     test_sizes();

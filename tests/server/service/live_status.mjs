@@ -2,8 +2,9 @@
  * whose, switches. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readdirSync } from 'node:fs';
-import { totalmem } from 'node:os';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
 import { JSON_TYPE, Socket, chat, eventually, events, joinChat, metric, post, request, runTests, sleep, startServer, test } from '../client.mjs';
 
 const server = await startServer(['--queue', '100']);
@@ -207,6 +208,29 @@ test('while the model loads', async () => {
     assert.equal(s.model, null);
     assert.equal((await remove(loading, '/v1/cache')).status, 503);
     assert.equal((await cancel(loading, 'req_1')).status, 404);
+    assert.equal(await loading.stop(), 0);
+});
+
+test('every route that needs the model says that it loads, and answers afterwards', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'parley-slow-'));
+    writeFileSync(join(dir, 'slow'), '');
+    const loading = await startServer(['--model', dir]);
+    const messages = [{ role: 'user', content: 'hi' }];
+    const bodies = { chat: { messages }, messages: { messages, max_tokens: 4 }, input: { input: 'hi' }, prompt: { prompt: 'hi' }, content: { content: 'hi' } };
+    for (const [path, body] of [
+        ['/v1/models'], ['/models'], ['/v1/models/fake'], ['/props'], ['/slots'], ['/api/tags'], ['/v1/cache'],
+        ['/v1/chat/completions', bodies.chat], ['/v1/chat/completions/input_tokens', bodies.chat], ['/v1/completions', bodies.prompt], ['/v1/responses', bodies.input],
+        ['/v1/responses/input_tokens', bodies.input], ['/v1/messages', bodies.messages], ['/v1/messages/count_tokens', bodies.messages], ['/api/chat', bodies.chat],
+        ['/api/generate', bodies.prompt], ['/tokenize', bodies.content], ['/detokenize', { tokens: [1] }], ['/apply-template', bodies.chat], ['/v1/embeddings', bodies.input],
+        ['/v1/rerank', { query: 'a', documents: ['b'] }],
+    ]) {
+        const reply = await (body ? post(loading, path, body) : request(loading, { path }));
+        assert.equal(reply.status, 503, `${path}: ${reply.text}`);
+        assert.match(reply.text, /Loading model/, path);
+    }
+    rmSync(dir, { recursive: true });
+    await loading.ready();
+    assert.equal((await request(loading, { path: '/v1/models' })).json().data.length, 1);
     assert.equal(await loading.stop(), 0);
 });
 
