@@ -204,9 +204,6 @@ typedef struct attention_rule {
     /* [T] or NULL, never falling: the slot behind the last one that a row sees, for rows that see later
      * ones too; at most first + T. NULL: behind its own. */
     const int32_t *ends;
-    /* Many rows may take queries, keys, values and their weights in bf16, in a fast context where the
-     * processor multiplies these faster than f32. A row's result does not depend on T then, too. */
-    bool rough;
 } attention_rule;
 
 /* Causal attention of T new rows in slots first .. first+T-1 over slots 0 .. own slot. out [T, H,
@@ -214,7 +211,8 @@ typedef struct attention_rule {
  * n_kv). Softmax and sums in f32, whatever the type of the keys; never builds the score matrix for
  * more than a tile. Up to NN_ROWS_EXACT rows read the packed rows as they are, and one row's keys
  * are shared out among the threads; more rows (a prompt) unpack each tile once for many of them,
- * and equal the first to rounding. rule may be NULL. */
+ * and equal the first to rounding: in a fast context that of bf16 (queries, keys, values and their
+ * weights) where the processor multiplies it faster than f32. rule may be NULL. */
 void nn_attention(compute *c, float *out, const float *q, const kv_pages *kv, const attention_rule *rule,
                   float scale, size_t first, size_t T, size_t H, size_t n_kv, size_t hd, size_t row_stride,
                   size_t head_stride);

@@ -8,8 +8,8 @@
  *     row computes depends on its own slot alone: the rows of a verify block equal the rows decoded one by one.
  *   many rows (a prompt): bound by arithmetic. A tile of keys is unpacked and turned once for up to
  *   MANY_QUERIES
- *     queries, and scores and mixes are plain matrix products. A rule that allows it has them in
- *     bf16 where the processor has tiles for that.
+ *     queries, and scores and mixes are plain matrix products: in a fast context in bf16, where the processor
+ *     has tiles for that.
  */
 #include "compute/nn.h"
 
@@ -649,11 +649,11 @@ static void rough_task(void *ctx, size_t task, size_t thread)
     }
 }
 
-/* Whether the rule and the processor want it. */
+/* Whether context and processor want it. */
 static bool is_rough(const attention_job *job)
 {
     const size_t hd = job->hd;
-    return job->rule.rough && job->c->fast && job->c->ops->tile_bf16 && hd % 2 == 0 &&
+    return job->c->fast && job->c->ops->tile_bf16 && hd % 2 == 0 &&
            rough_floats_per_task(hd) + rough_floats_per_query(hd) <= SCRATCH_FLOATS;
 }
 

@@ -109,7 +109,7 @@ void attention_forward(const layer_ctx *lc, float *out, const float *x, const at
         lc->tap.take(lc->tap.ctx, kv_layer, qg, T, row, head);
     }
 
-    attention_rule rule = {.window = (size_t)spec->window, .sinks = w->sinks, .rough = lc->rough};
+    attention_rule rule = {.window = (size_t)spec->window, .sinks = w->sinks};
     const int32_t *ends = w->kind == LAYER_SLIDING ? lc->ends : NULL;
     const float scale = model_config_attention_scale(cfg, spec);
     for (size_t r = 0; r < lc->n_runs; r++) {

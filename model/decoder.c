@@ -449,8 +449,7 @@ err_code decoder_begin(const model *m, compute *c, const batch *b, decoder_scrat
                          .sliding = {sc->sliding.cos, sc->sliding.sin},
                          .query_scale = cfg->query_growth > 0 ? sc->query_scale : NULL,
                          .work = sc->work,
-                         .tap = sc->tap,
-                         .rough = b->rough};
+                         .tap = sc->tap};
     rope_tables(sc->full.cos, sc->full.sin, cfg, &cfg->full.rope, b->positions, sc->lc.n_rows);
     if (cfg->n_sliding_layers > 0) {
         rope_tables(sc->sliding.cos, sc->sliding.sin, cfg, &cfg->sliding.rope, b->positions, sc->lc.n_rows);

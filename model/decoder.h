@@ -47,7 +47,6 @@ typedef struct batch {
     int32_t n_embed_rows;
     /* nothing is asked of these rows but what later ones need of them: no logits, no hidden state */
     bool states_only;
-    bool rough; /* attention of rows that are not exact may round (attention_rule): who asks only judges */
 } batch;
 
 typedef struct decoder_scratch decoder_scratch;

@@ -61,7 +61,6 @@ typedef struct layer_ctx {
     float *work;         /* layer_work_floats(cfg, n_rows) */
     const float *query_scale; /* [T], what queries are multiplied with; NULL: nothing */
     query_tap tap;            /* take NULL: none */
-    bool rough;               /* attention_rule's */
 } layer_ctx;
 
 /* Floats of scratch that any of the functions below needs for `rows` rows. */

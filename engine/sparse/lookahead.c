@@ -191,8 +191,7 @@ static err_code begin_rows(lookahead *la, const int32_t *ids, int32_t n, bool ex
                      .n_runs = 1,
                      .logit_rows = &last,
                      .n_logit_rows = logits,
-                     .states_only = !logits && !exact,
-                     .rough = true}; /* a judge need not be exact */
+                     .states_only = !logits && !exact};
     return decoder_begin(la->m, la->c, &b, la->sc, detail);
 }
 

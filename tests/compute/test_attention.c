@@ -9,7 +9,7 @@
 #include "tests/compute/rng.h"
 
 static compute *ctx;
-static bool rough; /* rules allow bf16, and all numbers are of that type */
+static bool rough; /* the context is fast, and all numbers are of the type bf16 */
 
 enum { MAX_PAGES = 128 };
 
@@ -96,7 +96,7 @@ static void attention_case(const shape *s, kv_type type, size_t window, bool wit
 {
     float *sinks = with_sinks ? rng_floats(s->H, 2) : NULL;
     int32_t *ends = run ? runs_of_rows(s, run) : NULL;
-    const attention_rule rule = {window, sinks, ends, rough};
+    const attention_rule rule = {window, sinks, ends};
     size_t n = s->first + s->T, D = s->n_kv * s->hd, row = s->H * 2 * s->hd, n_out = s->T * s->H * s->hd;
     float *q = rng_floats(s->T * row, 4), *k = rng_floats(n * D, 4), *v = rng_floats(n * D, 1);
     float *out = rng_floats(n_out, 1), scale = rough ? 0.25f : 1 / sqrtf((float)s->hd);
@@ -112,8 +112,8 @@ static void attention_case(const shape *s, kv_type type, size_t window, bool wit
         free(c.pages[p]);
         c.pages[p] = NULL;
     }
-    nn_attention(ctx, out, q, &c.kv, window || sinks || ends || rough ? &rule : NULL, scale, s->first, s->T,
-                 s->H, s->n_kv, s->hd, row, 2 * s->hd);
+    nn_attention(ctx, out, q, &c.kv, window || sinks || ends ? &rule : NULL, scale, s->first, s->T, s->H,
+                 s->n_kv, s->hd, row, 2 * s->hd);
     through_cache(k, type, n * s->n_kv, s->hd);
     through_cache(v, type, n * s->n_kv, s->hd);
     for (size_t t = 0; t < s->T; t++) {
@@ -273,16 +273,15 @@ static void check_promises(unsigned mask, kv_type type)
 static void check_rough_promises(unsigned mask)
 {
     static float one[MAX_T * ROW], other[MAX_T * ROW];
-    const attention_rule rule = {.rough = true};
     compute *single = open_as(1, mask, true);
     cache kv;
     cache_init(&kv, KV_F16, SLOTS, 64, KV, HD);
     nn_kv_store(single, &kv.kv, k_rows, v_rows, 0, SLOTS, KV, HD, KV * HD, KV * HD);
-    nn_attention_many(single, one, q_rows, &kv.kv, &rule, 0.2f, FIRST, MAX_T, H, KV, HD, ROW, HD);
+    nn_attention_many(single, one, q_rows, &kv.kv, NULL, 0.2f, FIRST, MAX_T, H, KV, HD, ROW, HD);
     for (size_t n_threads = 1; n_threads <= 2; n_threads++) {
         compute *c = open_as(n_threads, mask, true);
         for (size_t t = 0, n = 1; t < MAX_T; t += n, n = n * 3 < MAX_T - t ? n * 3 : MAX_T - t) {
-            nn_attention_many(c, other + t * ROW, q_rows + t * ROW, &kv.kv, &rule, 0.2f, FIRST + t, n, H, KV,
+            nn_attention_many(c, other + t * ROW, q_rows + t * ROW, &kv.kv, NULL, 0.2f, FIRST + t, n, H, KV,
                               HD, ROW, HD);
         }
         CHECK(memcmp(one, other, sizeof one) == 0);
