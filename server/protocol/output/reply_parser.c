@@ -329,8 +329,8 @@ static tool_step match_head(const reply_parser *p, size_t *len)
     }
     for (*len = 0; begins == TOOL_DONE && *len < n; ++*len) {
         const tool_step message = text[*len] == '<' ? tool_match(text + *len, n - *len, MESSAGE) : TOOL_NO;
-        if (message == TOOL_DONE) {
-            return TOOL_DONE;
+        if (message != TOOL_NO) { /* what may become one is waited for, also beyond the limit */
+            return message;
         }
         if (text[*len] == '\n' || *len > HEAD_BYTES) {
             return TOOL_NO;
