@@ -86,7 +86,7 @@ typedef struct entry {
 typedef struct entries {
     entry *items;
     size_t n, cap;
-    bool is_cut; /* there are more than LIMIT_TOOL_ENTRIES */
+    bool is_cut; /* there are more: than LIMIT_TOOL_ENTRIES, or than there was memory for */
 } entries;
 
 static void free_entries(entries *e)
@@ -118,6 +118,7 @@ static void read_entries(entries *out, int fd, const builtin_call *call)
         char *name = out->is_cut ? NULL : strdup(e->d_name);
         if (!name || !memory_grow(&out->items, &out->cap, out->n + 1, 64, sizeof *out->items)) {
             free(name);
+            out->is_cut = true;
             break;
         }
         out->items[out->n++] = (entry){.name = name, .kind = st.st_mode & S_IFMT, .bytes = st.st_size};
@@ -150,10 +151,11 @@ bool mcp_folder_list(const builtin_call *call, bytes *out)
             bytes_append_str(out, S_ISLNK(e.items[i].kind) ? " (a link, not followed)\n" : " (no file)\n");
         }
     }
-    if (e.n == 0) {
-        bytes_append_str(out, "The folder is empty.\n");
-    } else if (e.n > NAMES_SHOWN) {
+    if (e.n > NAMES_SHOWN) {
         bytes_printf(out, "(cut here: %zu%s more)\n", e.n - NAMES_SHOWN, e.is_cut ? " or" : "");
+    } else if (e.n == 0 || e.is_cut) {
+        bytes_append_str(out,
+                         e.is_cut ? "(cut here: there was no memory for more)\n" : "The folder is empty.\n");
     }
     free_entries(&e);
     return true;
