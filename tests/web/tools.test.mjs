@@ -21,24 +21,33 @@ const SUMS = Number(process.env.PARLEY_SUMS ?? 3);
 let browser;
 let server;
 let url;
-let log = '';
 const folder = mkdtempSync(join(tmpdir(), 'parley-tools-'));
+
+/** The program, its address, and what ends it. */
+async function start(...args) {
+    const child = spawn(program, ['serve', '-m', model, '--port', '0', '--alias', 'seedling', '--temp', '0', '--mcp-config', join(folder, 'mcp.json'), '--tools', 'calculator', ...args]);
+    const ended = new Promise((resolve) => child.on('exit', resolve));
+    let log = '';
+    let address;
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (log += data));
+    await until(() => (address = /http:\/\/[\d.]+:\d+\//.exec(log)?.[0]), `the server to be ready: ${log}`, 60_000);
+    return { url: address, stop: () => (child.kill('SIGTERM'), ended) };
+}
+
 before(async () => {
     if (skip) return;
     const kinds = ['plain', 'slow', 'failing', 'picture'].map((kind) => [kind, { command: process.execPath, args: [join(SAMPLES, 'mcp_tools.mjs'), kind], approval: kind === 'plain' ? 'always' : 'never' }]);
     const mcpServers = { ...Object.fromEntries(kinds), absent: { command: '/no/such/program' } };
     writeFileSync(join(folder, 'mcp.json'), JSON.stringify({ mcpServers }));
     browser = await launch();
-    server = spawn(program, ['serve', '-m', model, '--port', '0', '--alias', 'seedling', '--temp', '0', '--mcp-config', join(folder, 'mcp.json'), '--tools', 'calculator']);
-    for (const stream of [server.stdout, server.stderr]) stream.on('data', (data) => (log += data));
-    await until(() => (url = /http:\/\/[\d.]+:\d+\//.exec(log)?.[0]), `the server to be ready: ${log}`, 60_000);
+    server = await start();
+    url = server.url;
 });
 after(async () => {
     rmSync(folder, { recursive: true });
     if (skip) return;
     await browser.close();
-    server.kill('SIGTERM');
-    await new Promise((resolve) => server.on('exit', resolve));
+    await server.stop();
 });
 
 const toolsButton = (page) => page.locator('[popovertarget=tools]');
@@ -221,6 +230,45 @@ test('an image of a result is shown, kept, goes along, and goes out with the cha
     }, readFileSync(await file.path(), 'utf8'));
     assert.deepEqual(again, before, 'and comes in again');
     await done();
+});
+
+test('with --history another device has the calls, too; without the server both read them', { skip }, async () => {
+    const keeper = await start('--history', join(folder, 'history'));
+    const device = async () => {
+        const opened = await openChat(browser, keeper.url, { serviceWorkers: 'allow' });
+        await opened.page.evaluate(() => navigator.serviceWorker.ready);
+        await opened.page.waitForFunction(() => navigator.serviceWorker.controller);
+        return opened;
+    };
+    const first = await device();
+    await choose(first.page, 'picture');
+    await send(first.page, 'Calculate 17 + 25.');
+    await lastAnswer(first.page);
+    await written(first.page);
+    const chats = async (path = '') => (await fetch(new URL(`v1/history/chats${path}`, keeper.url))).json();
+    await until(async () => {
+        const [chat] = (await chats()).data;
+        return chat && (await chats(`/${chat.id}`)).messages.at(-1).status === 'done';
+    }, 'the chat to be kept');
+    const second = await device();
+    await second.page.locator('.chat-list .entry-title').first().click();
+    const shown = async ({ page }) => {
+        await call(page, 0).locator('summary', { hasText: 'done' }).waitFor();
+        const image = call(page, 0).locator('.tool-images img');
+        await image.waitFor();
+        await becomes(() => image.evaluate((one) => /** @type {HTMLImageElement} */ (one).decode().then(() => [one.naturalWidth, one.naturalHeight])), [24, 16]);
+    };
+    await shown(second);
+    await written(second.page);
+    await keeper.stop();
+    for (const one of [first, second]) {
+        await one.page.reload();
+        await one.page.locator('.trouble').waitFor();
+        await shown(one);
+        await call(one.page, 0).locator('summary').click();
+        await becomes(() => call(one.page, 0).innerText(), /calculate[\s\S]*picture/);
+        await one.done();
+    }
 });
 
 // PARLEY_SHOTS=FOLDER keeps screenshots, then of all four looks.
