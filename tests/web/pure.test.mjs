@@ -5,7 +5,10 @@ import test from 'node:test';
 import { csvTable } from '../../web/js/documents/csv.js';
 import { decodeText } from '../../web/js/documents/encoding.js';
 import { Passages } from '../../web/js/documents/passages.js';
+import { Writer, oneLine, table } from '../../web/js/documents/writer.js';
+import { Zip } from '../../web/js/documents/zip.js';
 import { Sha256 } from '../../web/js/protocol/sha256.js';
+import { zip } from './make_zip.mjs';
 
 test('SHA-256 of any length, in pieces of any length', () => {
     const bytes = Uint8Array.from({ length: 400 }, (_, i) => (i * 2654435761) >>> 13);
@@ -57,4 +60,63 @@ test('words of one letter and of many are found where they stand, rare ones firs
     const cats = await Passages.of('私は 猫 が好き');
     assert.equal(cats.search('猫', 100).found, true);
     assert.equal(cats.search('犬', 100).found, false);
+});
+
+const opened = (parts, lies) => Zip.open(new File([zip(parts, lies)], 'a.zip'));
+
+test('parts of an archive: packed or not, of any length, as much of them as is asked for', async () => {
+    const noise = Buffer.from(Uint8Array.from({ length: 300_000 }, (_, i) => (i * 2654435761) >>> 11));
+    const parts = { empty: '', 'a/Short.txt': 'words', large: noise, even: Buffer.alloc(200_000) };
+    for (const lies of [{}, { method: 0 }, { wide: true }]) {
+        const archive = await opened(parts, lies);
+        for (const [name, content] of Object.entries(parts)) assert.deepEqual(Buffer.from(await archive.bytes(name)), Buffer.from(content), name);
+        assert.ok(archive.has('A/SHORT.TXT') && !archive.has('other'));
+        assert.deepEqual(archive.names(/e/), ['empty', 'large', 'even']);
+        assert.equal(archive.room, (128 << 20) - 500_005);
+    }
+    const archive = await opened(parts);
+    for (const most of [0, 1, 65_536, 65_537, 299_999]) {
+        const { bytes, cut } = await archive.part('large', { most, cut: true });
+        assert.deepEqual([Buffer.from(bytes), cut], [noise.subarray(0, most), true], `${most}`);
+        await assert.rejects(archive.part('large', { most }), /unpacks to/);
+    }
+    assert.equal((await archive.part('large', { most: 300_000, cut: true })).cut, false);
+    const behind = await Zip.open(new File(['in front', zip(parts)], 'b.zip'));
+    assert.equal(Buffer.from(await behind.bytes('a/short.txt')).toString(), 'words');
+});
+
+test('what an archive says wrongly of itself', async () => {
+    const parts = { one: 'words '.repeat(50) };
+    const read = async (lies) => (await opened(parts, lies)).bytes('one');
+    await assert.rejects(read({ flags: 1 }), /locked/);
+    await assert.rejects(read({ method: 12 }), /packed in a way/);
+    await assert.rejects(read({ crc: 5 }), /checksum/);
+    for (const claim of [1, 299, 301]) await assert.rejects(read({ claim }), /checksum/, `${claim}`);
+    await assert.rejects(read({ claim: 49 << 20 }), /unpacks to/);
+    await assert.rejects((await opened(parts)).bytes('other'), /missing/);
+    await assert.rejects(Zip.open(new File(['PK'], 'c.zip')), /its end is missing/);
+    await assert.rejects(opened({}), /is empty/);
+    await assert.rejects(opened(parts, { count: 20_001 }), /20.001 parts/);
+    assert.ok(await opened(parts, { count: 20_000 }));
+    const many = Object.fromEntries(Array.from({ length: 20_002 }, (_, i) => [`n${i}`, '']));
+    assert.equal((await opened(many, { method: 0, count: 9 })).entries.size, 20_000);
+});
+
+test('the text of a document: blocks, tight ones, and no more than there may be', async () => {
+    const out = new Writer();
+    for (const [block, tight] of [['\n\n  a  \nb\0\n\n\n\nc\n', false], ['', false], ['- x', true], ['- y', true], ['d', false]]) out.add(block, tight);
+    assert.equal(out.text, '  a\nb\n\nc\n\n- x\n- y\n\nd');
+    out.leave('image');
+    out.leave('image', 2);
+    assert.equal(out.left.get('image'), 3);
+    await out.breathe();
+    assert.equal(out.full, false);
+    for (let i = 0; i < 3; i += 1) out.add('x'.repeat(4_000_000));
+    assert.equal(out.full, true);
+    out.add('behind');
+    assert.doesNotMatch(out.text, /behind/);
+    assert.equal(oneLine(' a \n\n b '), 'a b');
+    assert.equal(oneLine('a\nb', '<br>'), 'a<br>b');
+    assert.equal(table([]), '');
+    assert.match(table([['', 'a', ''], ['', '', ''], ['', 'b|c', 'd\ne']]), /^\| a \|\s+\|\n\|[ -]+\|[ -]+\|\n\| b\\\|c \| d<br>e \|$/);
 });
