@@ -306,7 +306,7 @@ static bool is_one_of(const char *words, const json *v)
     const char *value = json_str(v, "");
     const size_t n = strlen(value);
     for (const char *p = words; *p && n > 0; p += strcspn(p, " ") + 1) {
-        if (strncmp(p, value, n) == 0 && p[n] == ' ') {
+        if (strcspn(p, " ") == n && strncmp(p, value, n) == 0) {
             return true;
         }
     }

@@ -166,6 +166,48 @@ static void test_errors(void)
     }
 }
 
+/* Fields without effect: their types and words count all the same, and what asks for something is refused by name. */
+static void test_others(void)
+{
+    static const struct {
+        int dialect;
+        const char *fields, *param; /* param "": it is taken */
+        err_code err;
+    } ROWS[] = {
+        {CHAT, "\"user\":\"me\",\"safety_identifier\":\"me\",\"id_slot\":1,\"store\":true,", "", ERR_OK},
+        {CHAT, "\"user\":1,", "user", ERR_INVALID},
+        {CHAT, "\"user\":null,", "", ERR_OK},
+        {COMPLETION, "\"store\":1,", "store", ERR_INVALID},
+        {CHAT, "\"service_tier\":\"auto\",", "", ERR_OK},
+        {RESPONSES, "\"service_tier\":\"priority\",", "", ERR_OK},
+        {CHAT, "\"service_tier\":\"aut\",", "service_tier", ERR_INVALID},
+        {CHAT, "\"service_tier\":\"\",", "service_tier", ERR_INVALID},
+        {CHAT, "\"service_tier\":\"auto default\",", "service_tier", ERR_INVALID},
+        {CHAT, "\"service_tier\":\"standard_only\",", "service_tier", ERR_INVALID},
+        {MESSAGES, "\"service_tier\":\"standard_only\",", "", ERR_OK},
+        {MESSAGES, "\"service_tier\":\"default\",", "service_tier", ERR_INVALID},
+        {CHAT, "\"modalities\":[\"text\"],", "", ERR_OK},
+        {CHAT, "\"modalities\":[],", "", ERR_OK},
+        {CHAT, "\"modalities\":[\"text\",\"audio\"],", "modalities", ERR_INVALID},
+        {CHAT, "\"modalities\":[1],", "modalities", ERR_INVALID},
+        {CHAT, "\"functions\":[],", "", ERR_OK},
+        {CHAT, "\"functions\":[{}],", "functions", ERR_UNSUPPORTED},
+        {CHAT, "\"web_search_options\":{},", "web_search_options", ERR_UNSUPPORTED},
+        {MESSAGES, "\"container\":\"x\",", "container", ERR_UNSUPPORTED},
+        {RESPONSES, "\"truncation\":\"disabled\",", "", ERR_OK},
+        {RESPONSES, "\"truncation\":\"never\",", "truncation", ERR_INVALID},
+        {RESPONSES, "\"include\":[\"reasoning.encrypted_content\",\"web_search_call.results\"],", "", ERR_OK},
+        {RESPONSES, "\"include\":[\"reasoning\"],", "include", ERR_INVALID},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        api_request r;
+        err_detail d;
+        CHECK_INT(parse(&r, ROWS[i].dialect, ROWS[i].fields, &d), ROWS[i].err);
+        CHECK_STR(d.param, ROWS[i].param);
+        api_request_deinit(&r);
+    }
+}
+
 /* A word of a field may have so many letters, and not one more: that is refused for its length. */
 static void test_lengths(void)
 {
@@ -256,6 +298,7 @@ static void test_foreign(void)
 
 int main(void)
 {
+    test_others();
     test_lengths();
     test_foreign();
     test_every_dialect();
