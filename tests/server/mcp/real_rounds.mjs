@@ -53,6 +53,24 @@ test('several calls of a round run, and go back in their order', async () => {
     assert.deepEqual(results().filter((text) => !text.startsWith('Error')).sort(), ['2', '4', '6']);
 });
 
+test('a chat tells each call in its deltas, when it begins and when it has its result, and all of them in the message', async () => {
+    const rounds = [{ calls: [calculate('6*7')] }, { content: 'It is 42.' }];
+    const ask = async (more) => {
+        let i = 0;
+        upstream.answer = () => rounds[Math.min(i++, rounds.length - 1)];
+        const reply = await post(server, '/v1/chat/completions', { model: 'up/m', messages: [{ role: 'user', content: 'Go.' }], tools: TOOLS, ...more });
+        assert.equal(reply.status, 200, reply.text);
+        return reply;
+    };
+    const { message } = (await ask({})).json().choices[0];
+    assert.deepEqual([message.content, message.mcp_calls.map(({ name, output }) => [name, output])], ['It is 42.', [['calculate', '42']]]);
+    const deltas = events((await ask({ stream: true })).text).filter((one) => one !== '[DONE]').map((one) => JSON.parse(one).choices[0]?.delta ?? {});
+    const told = deltas.flatMap((delta) => delta.mcp_calls ?? []);
+    assert.deepEqual(told.map(({ name, output }) => [name, output ?? null]), [['calculate', null], ['calculate', '42']]);
+    assert.equal(new Set(told.map(({ id }) => id)).size, 1);
+    assert.equal(deltas.map((delta) => delta.content ?? '').join(''), 'It is 42.');
+});
+
 test('a tool that does not exist: the model is told what there is, and goes on', async () => {
     const output = await respond([{ calls: [{ name: 'compute', args: '{"expression":"6*7"}' }] }, { calls: [calculate('6*7')] }, { content: 'It is 42.' }]);
     assert.deepEqual(output.map(({ type, name, output }) => [type, name, output]), [['mcp_call', 'compute', null], ['mcp_call', 'calculate', '42'], ['message', undefined, undefined]]);
