@@ -4,6 +4,9 @@
  */
 #include "engine/engine.h"
 
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "base/file.h"
 #include "base/ledger.h"
 #include "base/limits.h"
@@ -14,6 +17,21 @@
 
 enum { N_CTX = 1024, MAX_IMAGES = 8 };
 
+/* What was held when the answer's first token was there, and whether it has ended. Written on the engine thread. */
+static atomic_size_t held_at_token;
+static atomic_bool has_ended;
+
+static void on_event(void *ctx, gen_event *ev)
+{
+    if (ev->type == GEN_TOKENS && atomic_load(&held_at_token) == 0) {
+        atomic_store(&held_at_token, ledger_get_status(ctx).used + 1);
+    }
+    if (ev->type == GEN_DONE) {
+        atomic_store(&has_ended, true);
+    }
+    gen_event_free(ev);
+}
+
 static engine *open_engine(ledger *memory)
 {
     engine_options opt = {.model_dir = PARLEY_SOURCE_DIR "/assets/seedling",
@@ -21,7 +39,9 @@ static engine *open_engine(ledger *memory)
                           .n_parallel = 1,
                           .n_threads = 1,
                           .cpu_mask = test_cpu_mask(),
-                          .memory = memory};
+                          .memory = memory,
+                          .on_event = on_event,
+                          .on_event_ctx = memory};
     engine *e = NULL;
     err_detail d = {0};
     gen_params_init(&opt.defaults);
@@ -167,6 +187,16 @@ int main(void)
     }
     gen_request_free(r);
     CHECK_INT(ledger_get_status(memory).used, 0);
+
+    /* One that is answered has given back what its images took when the answer begins, and all of it at the end. */
+    CHECK_OK(prepare(e, &r, (const uint8_t *)file.data, file.len, 2, &d), d);
+    const size_t one = patches_bytes(&r->media[0].patches),
+                 others = ledger_get_status(memory).used - 2 * one - r->scratch_bytes;
+    CHECK_OK(engine_submit(e, r, 1, &d), d);
+    while (!atomic_load(&has_ended)) {
+        sched_yield();
+    }
+    CHECK(atomic_load(&held_at_token) > 0 && atomic_load(&held_at_token) <= others + 1);
     bytes_deinit(&file);
 
     /* A grammar, and what following it takes, count as well. */
