@@ -318,7 +318,9 @@ def main():
                     return
                 path, mutant = chosen.pop(0)
             change = mutant.replacement.strip()
+            new = [name for name in programs.commands if name not in coverage.seconds and name.split("/")[0] == path.split("/")[0]]
             tests = [name for name in tests_for(path, mutant.line, coverage) if not re.search(options.skip, name)]
+            tests = list(dict.fromkeys([*tests[:1], *new, *tests[1:]]))  # the map does not know the new ones yet
             others = [name for name in tests if name not in programs.commands]
             result, by, seconds = "survived", None, 0.0
             if (path, change) in equivalents:

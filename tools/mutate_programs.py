@@ -24,7 +24,7 @@ from pathlib import Path
 
 MEMORY = 12 << 30  # address space of a test; one that wants more than this has noticed
 QUICKLY = " -s" + next((f" -fuse-ld={name}" for name in ("lld", "gold") if shutil.which("ld." + name)), "")
-IDLE = 30  # seconds of the clock without one of the processor: a test hangs
+IDLE = 12  # seconds of the clock without one of the processor: a test hangs
 
 
 def limits(seconds, memory):
@@ -114,8 +114,8 @@ class Programs:
         with tempfile.TemporaryDirectory(dir=self.place) as folder:
             compiled = Path(folder) / "changed.o"
             command = re.sub(r" -o \S+ -c \S+$", "", self.compilers[path]).replace("ccache ", "").replace(" -g ", " ")
-            words = [*shlex.split(command), *([] if "/kernels/" in path else ["-O1"]), "-Werror", f"-iquote{(self.build.parent / path).parent}"]
-            words += ["-O1", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"] if sanitizers else []
+            words = [*shlex.split(command), "-O1", "-Werror", f"-iquote{(self.build.parent / path).parent}"]
+            words += [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"] if sanitizers else []
             done = subprocess.run([*words, "-o", str(compiled), "-c", "-x", "c", "-"], input=text, text=True, cwd=self.build,
                                   stderr=subprocess.DEVNULL)
             yield Change(self, compiled, sanitizers) if done.returncode == 0 else None
