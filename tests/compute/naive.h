@@ -29,4 +29,29 @@ static inline double *doubles(size_t n)
     return guard_calloc(n, sizeof(double));
 }
 
+/* Of slots first .. n-1; sink NULL: none. */
+static inline void attend_naive(double *out, const float *q, const float *k, const float *v, size_t stride,
+                                size_t first, size_t n, size_t hd, double scale, const float *sink)
+{
+    double *s = doubles(n), top = sink ? (double)*sink : -INFINITY, sum = 0;
+    for (size_t j = first; j < n; j++) {
+        for (size_t i = 0; i < hd; i++) {
+            s[j] += (double)q[i] * (double)k[j * stride + i] * scale;
+        }
+        top = s[j] > top ? s[j] : top;
+    }
+    for (size_t j = first; j < n; j++) {
+        s[j] = exp(s[j] - top);
+        sum += s[j];
+    }
+    sum += sink ? exp((double)*sink - top) : 0;
+    for (size_t i = 0; i < hd; i++) {
+        out[i] = 0;
+        for (size_t j = first; j < n; j++) {
+            out[i] += s[j] / sum * (double)v[j * stride + i];
+        }
+    }
+    guard_free(s);
+}
+
 #endif

@@ -1,4 +1,4 @@
-/* Attention over packed keys and values, and inside segments, against formulas written out in
+/* Attention over packed keys and values against formulas written out in
  * double: every type of cache, every kernel table, few rows and many; and the promises on threads
  * and rows, bit for bit. */
 #include "base/compiler.h"
@@ -37,31 +37,6 @@ static void cache_deinit(cache *c)
     for (size_t p = 0; p < c->n_pages; p++) {
         free(c->pages[p]);
     }
-}
-
-/* Of slots first .. n-1; sink NULL: none. */
-static void attend_naive(double *out, const float *q, const float *k, const float *v, size_t stride,
-                         size_t first, size_t n, size_t hd, double scale, const float *sink)
-{
-    double *s = doubles(n), top = sink ? (double)*sink : -INFINITY, sum = 0;
-    for (size_t j = first; j < n; j++) {
-        for (size_t i = 0; i < hd; i++) {
-            s[j] += (double)q[i] * (double)k[j * stride + i] * scale;
-        }
-        top = s[j] > top ? s[j] : top;
-    }
-    for (size_t j = first; j < n; j++) {
-        s[j] = exp(s[j] - top);
-        sum += s[j];
-    }
-    sum += sink ? exp((double)*sink - top) : 0;
-    for (size_t i = 0; i < hd; i++) {
-        out[i] = 0;
-        for (size_t j = first; j < n; j++) {
-            out[i] += s[j] / sum * (double)v[j * stride + i];
-        }
-    }
-    free(s);
 }
 
 /* What a cache of that type makes of rows of heads. */
@@ -189,28 +164,6 @@ static void test_rough(void)
     rough = false;
 }
 
-static void test_segments(void)
-{
-    enum { H = 3, hd = 24, D = H * hd };
-    static const int32_t cu[] = {0, 1, 1, 140, 204, 804}; /* the last in two blocks of queries */
-    size_t T = 804;
-    float *qkv = rng_floats(T * 3 * D, 3), *out = rng_floats(T * D, 1);
-    double *want = doubles(T * D), scale = 1 / sqrt(hd);
-    nn_attention_segments(ctx, out, qkv, cu, ARRAY_LEN(cu) - 1, (float)scale, H, hd);
-    for (size_t s = 0; s + 1 < ARRAY_LEN(cu); s++) {
-        size_t begin = (size_t)cu[s], n = (size_t)(cu[s + 1] - cu[s]);
-        for (size_t t = begin; t < begin + n; t++) {
-            for (size_t h = 0; h < H; h++) {
-                const float *k = qkv + begin * 3 * D + D + h * hd;
-                attend_naive(want + t * D + h * hd, qkv + t * 3 * D + h * hd, k, k + D, 3 * D, 0, n, hd,
-                             scale, NULL);
-            }
-        }
-    }
-    CHECK_NEAR(rel_error(out, want, T * D), 0, 3e-6);
-    free(qkv), free(out), free(want);
-}
-
 /* ---- bit for bit ---- */
 
 enum { H = 6, KV = 2, HD = 40, ROW = H * HD, FIRST = 500, MAX_T = 70, SLOTS = FIRST + MAX_T };
@@ -300,7 +253,6 @@ int main(void)
         ctx = open_with(2, l->mask);
         printf("%s\n", compute_describe(ctx));
         test_attention();
-        test_segments();
         for (kv_type type = KV_F32; type < KV_TYPES; type++) {
             check_promises(l->mask, type);
         }
