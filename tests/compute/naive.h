@@ -29,11 +29,15 @@ static inline double *doubles(size_t n)
     return guard_calloc(n, sizeof(double));
 }
 
-/* Of slots first .. n-1; sink NULL: none. */
+enum { NAIVE_SLOTS = 8192 };
+
+/* Of slots first .. n-1, n at most NAIVE_SLOTS; sink NULL: none. */
 static inline void attend_naive(double *out, const float *q, const float *k, const float *v, size_t stride,
                                 size_t first, size_t n, size_t hd, double scale, const float *sink)
 {
-    double *s = doubles(n), top = sink ? (double)*sink : -INFINITY, sum = 0;
+    static double s[NAIVE_SLOTS]; /* a page of its own for each row would take longer than the sums */
+    double top = sink ? (double)*sink : -INFINITY, sum = 0;
+    memset(s, 0, n * sizeof *s);
     for (size_t j = first; j < n; j++) {
         for (size_t i = 0; i < hd; i++) {
             s[j] += (double)q[i] * (double)k[j * stride + i] * scale;
@@ -51,7 +55,6 @@ static inline void attend_naive(double *out, const float *q, const float *k, con
             out[i] += s[j] / sum * (double)v[j * stride + i];
         }
     }
-    guard_free(s);
 }
 
 #endif
