@@ -111,17 +111,24 @@ static draft_policy learned(bool right)
     return p;
 }
 
+/* Between answers: the engine's thread is behind all that the last one made it do. */
+static void set_policy(engine *e, bool right)
+{
+    (void)status(e);
+    e->draft_policy = learned(right);
+}
+
 /* Never more drafts than an answer has use and room for. The first token comes from the prompt, the last needs none. */
 static void test_drafts(void)
 {
     engine *e = open_tiny((engine_options){.n_ctx = N_CTX, .n_parallel = 1, .cache_mib = 64});
     CHECK(e->drafting);
     for (int32_t n = 1; n <= 4; n++) {
-        e->draft_policy = learned(true);
+        set_policy(e, true);
         const answer a = ask(e, (uint64_t)n, n, PROMPT, n);
         CHECK(a.timings.draft_n <= (n < 2 ? 0 : (n - 1) * (n - 2) / 2));
     }
-    e->draft_policy = learned(true);
+    set_policy(e, true);
     const engine_status before = status(e);
     const answer full = ask(e, 10, 3, N_CTX - 2, 2); /* ends at the last place of the context */
     CHECK_INT(full.timings.draft_n, 0);
@@ -133,14 +140,14 @@ static void test_drafts(void)
 static void test_parked(void)
 {
     engine *e = open_tiny((engine_options){.n_ctx = N_CTX, .n_parallel = 1, .cache_mib = 64});
-    e->draft_policy = learned(false);
+    set_policy(e, false);
     const answer a = ask(e, 1, 0, PROMPT, LENGTH);
     const engine_status st = status(e);
     CHECK(st.n_parked_steps > LENGTH / 2 && st.n_parked_steps < LENGTH);
     CHECK_INT(st.n_drafted, a.timings.draft_n);
     CHECK_INT(st.n_draft_accepted, a.timings.draft_accepted_n);
     CHECK_INT(st.n_copied + st.n_copied_accepted, 0);
-    e->draft_policy = learned(true);
+    set_policy(e, true);
     ask(e, 2, 1, PROMPT, LENGTH);
     const engine_status more = status(e);
     const uint64_t n_first = more.n_first_drafts - st.n_first_drafts;
@@ -155,8 +162,9 @@ static void test_head(void)
     engine *e = open_tiny((engine_options){.n_ctx = N_CTX, .n_parallel = 1, .cache_mib = 64});
     for (uint64_t id = 1; id <= 4; id++) {
         const int32_t n_prompt = PROMPT + 9 * (int32_t)id;
-        e->draft_policy = learned(id % 2);
+        set_policy(e, id % 2);
         ask(e, id, (int32_t)id, n_prompt, LENGTH);
+        (void)status(e);
         const slot *s = &e->slots[0];
         /* but for the last token, and the one that came last of it */
         CHECK_INT(s->drafter.n_true + s->drafter.n_pending, n_prompt + LENGTH - 2);
@@ -174,6 +182,7 @@ static void test_shared_head(void)
     gen_request_set_id(gen_request_next(r), 2);
     answers_submit(e, r, 1);
     answers_collect(all, 1, CHOICES);
+    (void)status(e);
     for (size_t i = 0; i < CHOICES; i++) {
         CHECK_INT(e->slots[i].drafter.n_true + e->slots[i].drafter.n_pending, PROMPT + LENGTH - 2);
     }
