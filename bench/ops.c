@@ -93,6 +93,7 @@ typedef struct bench {
     float *x, *out, *state;
     tensor w;
     size_t T, step;
+    dtype rounded;
     kv_pages kv;
     size_t first;
     float *beta, *g;
@@ -222,7 +223,7 @@ static void segments(void *ctx)
 {
     bench *b = ctx;
     const int32_t cu[2] = {0, PATCHES};
-    nn_attention_segments(b->c, b->out, b->x, cu, 1, 0.125f, 12, 64);
+    nn_attention_segments(b->c, b->out, b->x, cu, 1, b->rounded, 0.125f, 12, 64);
 }
 
 static const delta_shape SHAPE = {16, 16, 128, 128, false};
@@ -259,8 +260,13 @@ static void gelu(void *ctx)
 
 static void bench_rest(bench *b)
 {
-    row("attention of an image, 12 heads of 64, 4096", best(segments, b), 0,
-        4.0 * PATCHES * PATCHES * 12 * 64);
+    static const dtype types[] = {DTYPE_F32, DTYPE_BF16, DTYPE_Q8};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        char name[80];
+        b->rounded = types[i];
+        snprintf(name, sizeof name, "attention of an image, 12 x 64, 4096, %s", dtype_name(types[i]));
+        row(name, best(segments, b), 0, 4.0 * PATCHES * PATCHES * 12 * 64);
+    }
     b->beta = floats(b->c, 6144 * 4);
     b->g = floats(b->c, PREFILL * 16);
     for (size_t i = 0; i < PREFILL * 16; i++) {

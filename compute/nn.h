@@ -231,9 +231,12 @@ void nn_key_scores(compute *c, float *out, const float *q, const kv_pages *kv, f
 void nn_softmax_peaks(compute *c, float *best, float *scores, size_t n, size_t window, size_t R);
 
 /* Full attention inside segments (vision): rows cu[s] .. cu[s+1]-1 see each other. qkv [T, 3, H,
- * hd] (q, k, v one after another in a row); out [T, H, hd]; cu [n_segments + 1]. */
+ * hd] (q, k, v one after another in a row); out [T, H, hd]; cu [n_segments + 1]. In a fast context, where the
+ * processor multiplies these faster than f32, queries, keys, values and their weights are rounded to
+ * `rounded`: DTYPE_BF16, or DTYPE_Q8 for 8 bits with a scale for each key, each query, and of 256 keys each
+ * column of the values; any other type: f32. A row's result does not depend on other segments. */
 void nn_attention_segments(compute *c, float *out, const float *qkv, const int32_t *cu, size_t n_segments,
-                           float scale, size_t H, size_t hd);
+                           dtype rounded, float scale, size_t H, size_t hd);
 
 /* ---- GatedDeltaNet (docs/model.md B.4; gated delta rule, arXiv 2412.06464) ---- */
 

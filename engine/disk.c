@@ -31,10 +31,10 @@ static err_code fingerprint(const engine *e, const engine_options *opt, disk_id 
     hash_hex(hex[0], of_model, HASH_BYTES);
     hash_hex(hex[1], template, HASH_BYTES);
     hash_hex(hex[2], processor, HASH_BYTES);
-    const int n = snprintf(text, sizeof text,
-                           PARLEY_VERSION " %s %s %s kv=%s page=%d mtp=%d bits=%d/%d exact=%d cpu=%x", hex[0],
-                           hex[1], hex[2], kv_type_name(e->cache_type), SEQ_PAGE_TOKENS, e->drafting,
-                           opt->layer_bits, opt->head_bits, opt->exact, cpu_flags() & opt->cpu_mask);
+    const int n = snprintf(
+        text, sizeof text, PARLEY_VERSION " %s %s %s kv=%s page=%d mtp=%d bits=%d/%d/%d exact=%d cpu=%x",
+        hex[0], hex[1], hex[2], kv_type_name(e->cache_type), SEQ_PAGE_TOKENS, e->drafting, opt->layer_bits,
+        opt->head_bits, opt->vision_bits, opt->exact, cpu_flags() & opt->cpu_mask);
     hash_sha256(out->bytes, text, (size_t)n);
     return ERR_OK;
 }

@@ -119,39 +119,6 @@ static err_code open_template(engine *e, const engine_options *opt, err_detail *
                : err;
 }
 
-static err_code open_vision(engine *e, err_detail *detail)
-{
-    if (!model_get_config(e->model)->has_vision) {
-        return ERR_OK;
-    }
-    const tensor_source tensors = model_tensors(e->model);
-    const json_source docs = model_documents(e->model);
-    err_code err = processor_config_load(&e->processor, docs, detail);
-    if (err == ERR_OK) {
-        err = vit_open(&e->vision, docs, &tensors, e->compute, detail);
-    }
-    const model_config *cfg = model_get_config(e->model);
-    if (err == ERR_OK && vit_get_config(e->vision)->out_hidden_size != cfg->hidden_size) {
-        err =
-            err_set(detail, ERR_CORRUPT, "vision_config.out_hidden_size is %d, but the text model is %d wide",
-                    vit_get_config(e->vision)->out_hidden_size, cfg->hidden_size);
-    }
-    if (err == ERR_OK && vit_get_config(e->vision)->n_deepstack != cfg->n_deepstack) {
-        err = err_set(
-            detail, ERR_UNSUPPORTED,
-            "vision_config.deepstack_visual_indexes names %d blocks, but in the family %s nothing reads them",
-            vit_get_config(e->vision)->n_deepstack, cfg->family);
-    }
-    if (err == ERR_OK && e->processor.merge_size != vit_get_config(e->vision)->spatial_merge_size) {
-        err = err_set(detail, ERR_CORRUPT,
-                      "the image processor's settings join %d x %d patches, but the vision tower %d x %d",
-                      e->processor.merge_size, e->processor.merge_size,
-                      vit_get_config(e->vision)->spatial_merge_size,
-                      vit_get_config(e->vision)->spatial_merge_size);
-    }
-    return err;
-}
-
 /* Tokens of a prompt that are computed together: as many as was asked for and as windows have room
  * for, and an image whose rows see each other is not cut. */
 static err_code choose_chunk(engine *e, const engine_options *opt, err_detail *detail)
@@ -511,7 +478,7 @@ static err_code open_parts(engine *e, const engine_options *opt, err_detail *det
         return err;
     }
     report_load(opt, "vision", 0.5);
-    err = open_vision(e, detail);
+    err = engine_open_vision(e, opt, detail);
     if (err == ERR_OK) {
         err = open_template(e, opt, detail);
     }
@@ -652,6 +619,7 @@ void engine_close(engine *e)
     mtp_scratch_destroy(e->mtp);
     sparse_close(e);
     vit_close(e->vision);
+    quantized_close(e->vision_matrices);
     chat_template_close(e->own_template);
     token_trie_destroy(e->trie);
     model_close(e->model);

@@ -107,6 +107,7 @@ struct engine {
     prompt_style prompts; /* how the template is used */
     processor_config processor;
     vit *vision;                /* NULL: text only. Its scratch belongs to the engine thread. */
+    quantized *vision_matrices; /* what it reads instead of those in the files; or NULL */
     vision_cache *vision_cache; /* NULL: none; any thread */
     engine_info info;
     char model_name[256];
@@ -182,5 +183,8 @@ void engine_open_disk(engine *e, const engine_options *opt);
 
 /* The engine thread: runs steps until the inbox is closed and every slot is free. */
 void *engine_thread(void *arg);
+
+/* prefill.c: e->vision and e->processor, of a model with a vision tower. Loading thread; engine_close frees. */
+MUST_CHECK err_code engine_open_vision(engine *e, const engine_options *opt, err_detail *detail);
 
 #endif

@@ -1,7 +1,8 @@
 /* prefill: a prompt, piece by piece: its images and groups of video frames through the encoder,
- * then chunks of its tokens. Engine thread.
+ * then chunks of its tokens. Engine thread, but for engine_open_vision.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,71 @@
 /* Patches that one vision unit may hold; an image is one unit, a video goes in groups of frames. */
 /* SCRATCH_KEPT: bytes of the encoder's scratch that stay between images. */
 enum { VISION_UNIT_PATCHES = 4096, VISION_SCRATCH_KEPT = 32 << 20 };
+
+/* ---- the vision encoder ---- */
+
+/* Lets the vision encoder compute with matrices in 8 bits, kept like those of the text model. */
+static err_code quantize_vision(engine *e, const quantize_options *opt, err_detail *detail)
+{
+    enum { NAME_CHARS = 32 };
+    size_t n_all = 0, n = 0;
+    while (vit_matrix(e->vision, n_all)) {
+        n_all++;
+    }
+    matrix_ref *refs = calloc(n_all + 1, sizeof *refs);
+    char(*names)[NAME_CHARS] = calloc(n_all + 1, sizeof *names);
+    err_code err = refs && names ? ERR_OK : err_set(detail, ERR_NOMEM, "not enough memory to load the model");
+    for (size_t i = 0; err == ERR_OK && i < n_all; i++) {
+        tensor *at = vit_matrix(e->vision, i);
+        if (at->data) {
+            snprintf(names[i], sizeof names[i], "visual.%zu", i);
+            refs[n++] = (matrix_ref){.at = at, .name = names[i]};
+        }
+    }
+    err = err ? err : quantized_open(&e->vision_matrices, refs, n, opt, detail);
+    free(refs);
+    free(names);
+    return err;
+}
+
+err_code engine_open_vision(engine *e, const engine_options *opt, err_detail *detail)
+{
+    if (!model_get_config(e->model)->has_vision) {
+        return ERR_OK;
+    }
+    const tensor_source tensors = model_tensors(e->model);
+    const json_source docs = model_documents(e->model);
+    err_code err = processor_config_load(&e->processor, docs, detail);
+    if (err == ERR_OK) {
+        err = vit_open(&e->vision, docs, &tensors, e->compute, detail);
+    }
+    if (err == ERR_OK && opt->vision_bits) {
+        const quantize_options to = {.layer_bits = opt->vision_bits, .c = e->compute};
+        err = quantize_vision(e, &to, detail);
+    }
+    const model_config *cfg = model_get_config(e->model);
+    if (err == ERR_OK && vit_get_config(e->vision)->out_hidden_size != cfg->hidden_size) {
+        err =
+            err_set(detail, ERR_CORRUPT, "vision_config.out_hidden_size is %d, but the text model is %d wide",
+                    vit_get_config(e->vision)->out_hidden_size, cfg->hidden_size);
+    }
+    if (err == ERR_OK && vit_get_config(e->vision)->n_deepstack != cfg->n_deepstack) {
+        err = err_set(
+            detail, ERR_UNSUPPORTED,
+            "vision_config.deepstack_visual_indexes names %d blocks, but in the family %s nothing reads them",
+            vit_get_config(e->vision)->n_deepstack, cfg->family);
+    }
+    if (err == ERR_OK && e->processor.merge_size != vit_get_config(e->vision)->spatial_merge_size) {
+        err = err_set(detail, ERR_CORRUPT,
+                      "the image processor's settings join %d x %d patches, but the vision tower %d x %d",
+                      e->processor.merge_size, e->processor.merge_size,
+                      vit_get_config(e->vision)->spatial_merge_size,
+                      vit_get_config(e->vision)->spatial_merge_size);
+    }
+    return err;
+}
+
+/* ---- images ---- */
 
 /* All rows of the current image or video are there. */
 static void finish_medium(engine *e, slot *s)

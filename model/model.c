@@ -100,7 +100,8 @@ static err_code open_weights(model *m, const model_open_options *opt, err_detail
         return err_prefix(detail, err, "%s", model_dir(m));
     }
     if (opt->quantize.c) {
-        err = quantized_open(&m->parts.quantized, m->parts.weights, &opt->quantize, detail);
+        const weights *w = m->parts.weights;
+        err = quantized_open(&m->parts.quantized, w->matrices, w->n_matrices, &opt->quantize, detail);
     }
     if (!err && opt->huge_pages) {
         weights_copy_open(&m->parts.copy, m->parts.weights, opt->huge_pages);

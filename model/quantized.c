@@ -73,16 +73,17 @@ static void free_plan(plan *p)
     free(p->stored);
 }
 
-static err_code make_plan(plan *p, const weights *w, const quantize_options *opt, err_detail *detail)
+static err_code make_plan(plan *p, const matrix_ref *matrices, size_t n, const quantize_options *opt,
+                          err_detail *detail)
 {
-    p->entries = calloc(w->n_matrices + 1, sizeof *p->entries);
-    p->refs = calloc(w->n_matrices + 1, sizeof *p->refs);
-    p->stored = calloc(w->n_matrices + 1, sizeof *p->stored);
+    p->entries = calloc(n + 1, sizeof *p->entries);
+    p->refs = calloc(n + 1, sizeof *p->refs);
+    p->stored = calloc(n + 1, sizeof *p->stored);
     if (!p->entries || !p->refs || !p->stored) {
         return err_set(detail, ERR_NOMEM, "no memory to prepare the weights");
     }
-    for (size_t i = 0; i < w->n_matrices; i++) {
-        const matrix_ref *ref = &w->matrices[i];
+    for (size_t i = 0; i < n; i++) {
+        const matrix_ref *ref = &matrices[i];
         const int n_bits = ref->is_head ? opt->head_bits : opt->layer_bits;
         if (n_bits == 0 || dtype_is_quantized(ref->at->type)) {
             continue;
@@ -192,14 +193,15 @@ static err_code in_memory(quantized *q, const plan *p, const quantize_options *o
     return ERR_OK;
 }
 
-err_code quantized_open(quantized **out, weights *w, const quantize_options *opt, err_detail *detail)
+err_code quantized_open(quantized **out, const matrix_ref *matrices, size_t n, const quantize_options *opt,
+                        err_detail *detail)
 {
     plan p = {0};
     const int64_t start = clock_ns();
     *out = NULL;
     quantized *q = calloc(1, sizeof *q);
     err_code err =
-        q ? make_plan(&p, w, opt, detail) : err_set(detail, ERR_NOMEM, "no memory for the weights");
+        q ? make_plan(&p, matrices, n, opt, detail) : err_set(detail, ERR_NOMEM, "no memory for the weights");
     if (err == ERR_OK && p.n > 0) {
         q->c = opt->c;
         err_detail why = {0};
@@ -342,7 +344,7 @@ err_code model_convert(const char *dir, const char *out_dir, const quantize_opti
         err = weights_open(&w, &cfg, ck, NULL, NULL, detail);
     }
     if (err == ERR_OK) {
-        err = make_plan(&p, w, opt, detail);
+        err = make_plan(&p, w->matrices, w->n_matrices, opt, detail);
     }
     if (err == ERR_OK && p.n == 0) {
         err = err_set(detail, ERR_INVALID, "%s: there is nothing to convert; choose q8 or q4", dir);

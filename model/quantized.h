@@ -1,12 +1,12 @@
 /* quantized: a model's matrices quantized to 8 or 4 bits, made when it is loaded and cached in a
  * file. Loading thread.
  *
- *     quantized *q; err = quantized_open(&q, weights, &options, &detail);   // weights->... now point into q
+ *     quantized *q; err = quantized_open(&q, w->matrices, w->n_matrices, &options, &detail);   // they now point into q
  *     quantized_close(q);                                                   // after the weights are out of use
  *
- * What is replaced: the projections of all layers and of the draft head, and the logits head.
- * Norms, convolutions, the two small gate projections of GatedDeltaNet, the embedding table and the
- * vision tower stay as stored.
+ * What is replaced of a text model: the projections of all layers and of the draft head, and the
+ * logits head. Norms, convolutions, the two small gate projections of GatedDeltaNet and the embedding
+ * table stay as stored. A vision tower's matrices are a set of their own (engine.c).
  *
  * The file is in $XDG_CACHE_HOME/parley (or ~/.cache/parley). Its name is a hash of samples of the
  * matrices, their formats and the version of this layout, so each model, format and version has its
@@ -31,9 +31,9 @@ typedef struct quantize_options {
 
 typedef struct quantized quantized;
 
-/* *out is NULL if there was nothing to do. */
-MUST_CHECK err_code quantized_open(quantized **out, weights *w, const quantize_options *opt,
-                                   err_detail *detail);
+/* *out is NULL if there was nothing to do: every matrix is quantized, or is to stay as it is. */
+MUST_CHECK err_code quantized_open(quantized **out, const matrix_ref *matrices, size_t n,
+                                   const quantize_options *opt, err_detail *detail);
 void quantized_close(quantized *q); /* NULL allowed */
 
 /* Writes the checkpoint in dir as the new folder out_dir, with one model.safetensors in these

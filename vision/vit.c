@@ -3,8 +3,8 @@
  * behind some of the blocks. What of this a family has, and how it is named, is its reader's
  * (vit_parts.h).
  *
- * Frames are encoded one after another and rows in chunks of fixed size, so scratch stays small and
- * a frame's result cannot depend on the frames beside it.
+ * Rows are computed in chunks of fixed size, so scratch stays small. Small frames are encoded together, as
+ * many as fill a chunk: products of few rows cost more. A frame's result does not depend on those beside it.
  */
 #include "vision/vit.h"
 
@@ -20,7 +20,7 @@ enum { CHUNK_TOKENS = 256 };
 /* Kept between calls, grown to the largest frame seen. */
 typedef struct scratch {
     size_t max_patches;
-    float *x;         /* [patches, vh] */
+    float *x;         /* [patches, vh]; of all frames of a group, as everything here */
     float *qkv;       /* [patches, 3*width] */
     float *attention; /* [patches, width] */
     float *cos, *sin; /* [patches, vd/2]; where halves are turned apart [2, patches, vd/4] */
@@ -31,9 +31,11 @@ typedef struct scratch {
     float *merged;    /* [chunk tokens, out_hidden] */
     float *rows;      /* [chunk rows, patch_dim] */
     /* Models with windows; else NULL. The block of patches, counted row by row, that stands at each place:
-     * [blocks], window by window; and how many patches stand before each window and behind the last. */
-    int32_t *order, *windows;
-    size_t n_windows;
+     * [blocks], window by window. */
+    int32_t *order;
+    /* How many patches stand before each frame, or window, and behind the last. */
+    int32_t *frames, *windows;
+    size_t n_frames, n_windows;
 } scratch;
 
 struct vit {
@@ -118,6 +120,12 @@ err_code vit_open(vit **out, json_source docs, const tensor_source *tensors, com
     return ERR_OK;
 }
 
+tensor *vit_matrix(vit *v, size_t i)
+{
+    vit_linear *l = vit_linear_at(&v->parts, i);
+    return l ? &l->w : NULL;
+}
+
 static void scratch_free(compute *c, scratch *s)
 {
     float *const parts[] = {s->x,    s->qkv,  s->attention, s->cos,    s->sin, s->narrow,
@@ -126,6 +134,7 @@ static void scratch_free(compute *c, scratch *s)
         compute_free(c, parts[i]);
     }
     compute_free(c, s->order);
+    compute_free(c, s->frames);
     *s = (scratch){0};
 }
 
@@ -182,10 +191,22 @@ static void list_buffers(buffer out[N_BUFFERS], scratch *s, const vit_config *vc
     memcpy(out, all, sizeof all);
 }
 
-/* Bytes of the order and of the windows of n patches. */
+/* Bytes of the order of n patches, and of where frames and windows begin. */
 static size_t order_bytes(const vit_config *vc, size_t n_patches)
 {
-    return vc->window ? (2 * n_patches / vit_merge_area(vc) + 1) * sizeof(int32_t) : 0;
+    return vc->window ? n_patches / vit_merge_area(vc) * sizeof(int32_t) : 0;
+}
+
+static size_t begin_bytes(const vit_config *vc, size_t n_patches)
+{
+    return 2 * (n_patches / vit_merge_area(vc) + 1) * sizeof(int32_t);
+}
+
+/* Frames of n patches that are encoded together: their number must not change a result. */
+static size_t frames_together(const vit *v, size_t n)
+{
+    const size_t most = CHUNK_TOKENS * vit_merge_area(&v->parts.config) / n;
+    return nn_many_is_exact(v->c) && most > 1 ? most : 1;
 }
 
 static err_code scratch_reserve(vit *v, size_t n_patches, err_detail *detail)
@@ -208,7 +229,8 @@ static err_code scratch_reserve(vit *v, size_t n_patches, err_detail *detail)
     }
     const size_t n = order_bytes(&v->parts.config, n_patches);
     s->order = n ? compute_alloc(v->c, n) : NULL;
-    if (n && !s->order) {
+    s->frames = compute_alloc(v->c, begin_bytes(&v->parts.config, n_patches));
+    if ((n && !s->order) || !s->frames) {
         scratch_free(v->c, s);
         return err_set(detail, ERR_NOMEM, "not enough memory to encode the image");
     }
@@ -221,11 +243,13 @@ size_t vit_scratch_bytes(const vit *v, size_t n_patches)
     scratch s;
     buffer all[N_BUFFERS];
     size_t n = 0;
+    n_patches *= n_patches ? frames_together(v, n_patches) : 1;
     list_buffers(all, &s, &v->parts.config, n_patches);
     for (size_t i = 0; i < N_BUFFERS; i++) {
         n += all[i].rows * all[i].columns;
     }
-    return sizeof(float) * n + order_bytes(&v->parts.config, n_patches);
+    return sizeof(float) * n + order_bytes(&v->parts.config, n_patches) +
+           begin_bytes(&v->parts.config, n_patches);
 }
 
 void vit_trim(vit *v, size_t max_bytes)
@@ -237,13 +261,22 @@ void vit_trim(vit *v, size_t max_bytes)
 
 /* ---- positions ---- */
 
-/* Orders the blocks of a frame of h x w patches window by window. */
+/* Where each of n frames of h x w patches begins. */
+static void place_frames(scratch *s, size_t n, int32_t h, int32_t w)
+{
+    s->n_frames = n;
+    for (size_t i = 0; i <= n; i++) {
+        s->frames[i] = (int32_t)i * h * w;
+    }
+}
+
+/* Orders the blocks of a frame window by window, and finds where the windows of all frames begin. */
 static void order_windows(scratch *s, const vit_config *vc, int32_t h, int32_t w)
 {
     const int32_t merge = vc->spatial_merge_size, rows = h / merge, columns = w / merge, size = vc->window;
     size_t n = 0;
     s->n_windows = 0;
-    s->windows = s->order + (size_t)rows * (size_t)columns;
+    s->windows = s->frames + s->n_frames + 1;
     s->windows[0] = 0;
     for (int32_t top = 0; top < rows; top += size) {
         for (int32_t left = 0; left < columns; left += size) {
@@ -255,6 +288,18 @@ static void order_windows(scratch *s, const vit_config *vc, int32_t h, int32_t w
             s->windows[++s->n_windows] = (int32_t)(n * vit_merge_area(vc));
         }
     }
+    const size_t of_frame = s->n_windows;
+    s->n_windows *= s->n_frames;
+    for (size_t i = of_frame; i < s->n_windows; i++) {
+        s->windows[i + 1] = s->windows[i + 1 - of_frame] + h * w;
+    }
+}
+
+/* The block of the group's rows, frame by frame and there row by row, that stands at a place. */
+static size_t block_at(const scratch *s, const vit_config *vc, size_t place)
+{
+    const size_t n = (size_t)s->frames[1] / vit_merge_area(vc);
+    return s->order ? place / n * n + (size_t)s->order[place % n] : place;
 }
 
 /* Row and column of the patch at place i: in block order, of blocks as they are ordered (NULL: row by
@@ -323,11 +368,12 @@ static float round_to_bf16(float x)
     return x;
 }
 
-/* The angles of all patches. Either the first half of a patch's [vd/2] comes from its row and the second
+/* The angles of all patches of a group. Either the first half of a patch's [vd/2] comes from its row and the second
  * from its column; or all columns come first [patches, vd/4], then all rows. */
 static void fill_rotary(scratch *s, const vit_config *vc, int32_t h, int32_t w)
 {
-    const size_t n = (size_t)h * (size_t)w, n_freq = (size_t)vc->head_dim / 4;
+    const size_t of_frame = (size_t)h * (size_t)w, n = s->n_frames * of_frame,
+                 n_freq = (size_t)vc->head_dim / 4;
     const size_t stride = vc->turns_halves ? n_freq : 2 * n_freq,
                  second = vc->turns_halves ? n * n_freq : n_freq;
     for (size_t f = 0; f < n_freq; f++) {
@@ -335,7 +381,7 @@ static void fill_rotary(scratch *s, const vit_config *vc, int32_t h, int32_t w)
         if (vc->rope_bf16) {
             freq = round_to_bf16(freq);
         }
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < of_frame; i++) {
             int32_t row, column;
             patch_place(vc, s->order, w, i, &row, &column);
             const float by_row = (float)row * freq, by_column = (float)column * freq;
@@ -345,6 +391,12 @@ static void fill_rotary(scratch *s, const vit_config *vc, int32_t h, int32_t w)
             s->sin[i * stride + f] = sinf(one);
             s->cos[second + i * stride + f] = cosf(other);
             s->sin[second + i * stride + f] = sinf(other);
+        }
+    }
+    float *const parts[] = {s->cos, s->sin, s->cos + second, s->sin + second};
+    for (size_t p = 0; p < (vc->turns_halves ? ARRAY_LEN(parts) : 2); p++) {
+        for (size_t i = of_frame; i < n; i += of_frame) {
+            memcpy(parts[p] + i * stride, parts[p], of_frame * stride * sizeof *parts[p]);
         }
     }
 }
@@ -433,6 +485,13 @@ static void project(vit *v, compute *c, const vit_block *b, size_t at, size_t n)
     }
 }
 
+/* What attention is rounded to: nothing that its own products keep. */
+static dtype rounding(const vit_block *b)
+{
+    const dtype type = b->qkv[0].w.type;
+    return type == DTYPE_Q8 || !dtype_is_quantized(type) ? type : DTYPE_BF16;
+}
+
 /* x = x + proj(attention(norm1(x))) */
 static void attention_branch(vit *v, compute *c, const vit_block *b, size_t n)
 {
@@ -456,10 +515,9 @@ static void attention_branch(vit *v, compute *c, const vit_block *b, size_t n)
             turn(c, s, vc, x, n);
         }
     }
-    const int32_t frame[2] = {0, (int32_t)n};
     const bool windowed = vc->window && !vc->sees_frame[b - v->parts.blocks];
-    nn_attention_segments(c, s->attention, s->qkv, windowed ? s->windows : frame, windowed ? s->n_windows : 1,
-                          vc->attention_scale, heads, vd);
+    nn_attention_segments(c, s->attention, s->qkv, windowed ? s->windows : s->frames,
+                          windowed ? s->n_windows : s->n_frames, rounding(b), vc->attention_scale, heads, vd);
     for (size_t at = 0; at < n;) {
         size_t rows = chunk_rows(vc, at, n);
         linear(v, c, s->narrow, s->attention + at * width, &b->proj, rows);
@@ -502,7 +560,7 @@ static void mlp_branch(vit *v, compute *c, const vit_block *b, size_t n)
     }
 }
 
-/* Part `part` of the rows out [n / merge^2, row_floats], row by row of the frame, from the n patches as
+/* Part `part` of the rows out [n / merge^2, row_floats], row by row of each frame, from the n patches as
  * they stand in x:
  * the main merger normalises each patch FIRST, then joins the patches of a block; those of
  * DeepStack join first. */
@@ -519,7 +577,7 @@ static void merge(vit *v, compute *c, const vit_merger *m, float *out, size_t pa
         nn_gelu_erf(c, s->wide, rows * vh);
         linear(v, c, s->merged, s->wide, &m->fc2, tokens);
         for (size_t t = 0; t < tokens; t++) {
-            const size_t to = s->order ? (size_t)s->order[at / area + t] : at / area + t;
+            const size_t to = block_at(s, vc, at / area + t);
             memcpy(out + to * row_width + part * width, s->merged + t * width, width * sizeof *out);
         }
         at += rows;
@@ -567,7 +625,7 @@ static void copy_rows(const vit *v, float *to, const vit_rows *rows, size_t firs
     }
 }
 
-/* The rows of places at .. at+n-1 of a frame, whose first row is `first`: where they are, or in scratch. */
+/* The rows of places at .. at+n-1 of a group, whose first row is `first`: where they are, or in scratch. */
 static const float *rows_at(vit *v, const vit_rows *rows, size_t first, size_t at, size_t n)
 {
     const size_t dim = vit_patch_dim(&v->parts.config), area = vit_merge_area(&v->parts.config);
@@ -578,26 +636,29 @@ static const float *rows_at(vit *v, const vit_rows *rows, size_t first, size_t a
         copy_rows(v, v->s.rows, rows, first + at, n);
     }
     for (size_t i = 0; v->s.order && i < n; i += area) {
-        const size_t block = (size_t)v->s.order[(at + i) / area];
+        const size_t block = block_at(&v->s, &v->parts.config, (at + i) / area);
         copy_rows(v, v->s.rows + i * dim, rows, first + block * area, area);
     }
     return v->s.rows;
 }
 
-/* first: of the frame's rows. */
-static void encode_frame(vit *v, compute *c, float *out, float *last_hidden, const vit_rows *rows,
+/* The group of frames that scratch is prepared for; first: of its rows. */
+static void encode_group(vit *v, compute *c, float *out, float *last_hidden, const vit_rows *rows,
                          size_t first, int32_t h, int32_t w)
 {
     const vit_parts *p = &v->parts;
     const vit_config *vc = &p->config;
     scratch *s = &v->s;
-    size_t n = (size_t)h * (size_t)w, vh = (size_t)vc->hidden_size;
+    const size_t of_frame = (size_t)h * (size_t)w, n = s->n_frames * of_frame, vh = (size_t)vc->hidden_size;
     if (p->position_map) {
         fill_from_map(s->x, p, h, w);
     } else if (p->position_axes.data) {
         fill_from_axes(s->x, s->narrow, p, h, w);
     } else {
-        memset(s->x, 0, n * vh * sizeof *s->x);
+        memset(s->x, 0, of_frame * vh * sizeof *s->x);
+    }
+    for (size_t i = of_frame; i < n; i += of_frame) {
+        memcpy(s->x + i * vh, s->x, of_frame * vh * sizeof *s->x);
     }
     for (size_t at = 0; at < n;) {
         size_t count = chunk_rows(vc, at, n);
@@ -633,17 +694,21 @@ err_code vit_encode(vit *v, compute *c, float *out, float *last_hidden, const vi
         (int64_t)h * w > INT32_MAX) {
         return err_set(detail, ERR_INVALID, "a grid of %d x %d x %d patches cannot be encoded", t, h, w);
     }
-    size_t n = (size_t)h * (size_t)w;
-    err_code err = scratch_reserve(v, n, detail);
+    const size_t n = (size_t)h * (size_t)w, together = frames_together(v, n);
+    err_code err = scratch_reserve(v, n * ((size_t)t < together ? (size_t)t : together), detail);
     if (err) {
         return err;
     }
-    if (vc->window) {
-        order_windows(&v->s, vc, h, w);
-    }
-    fill_rotary(&v->s, vc, h, w);
-    for (size_t i = 0; i < (size_t)t; i++) {
-        encode_frame(v, c, out + i * n / vit_merge_area(vc) * row_floats(v),
+    for (size_t i = 0; i < (size_t)t; i += v->s.n_frames) {
+        const size_t group = (size_t)t - i < together ? (size_t)t - i : together;
+        if (i == 0 || group != v->s.n_frames) {
+            place_frames(&v->s, group, h, w);
+            if (vc->window) {
+                order_windows(&v->s, vc, h, w);
+            }
+            fill_rotary(&v->s, vc, h, w);
+        }
+        encode_group(v, c, out + i * n / vit_merge_area(vc) * row_floats(v),
                      last_hidden ? last_hidden + i * n * (size_t)vc->hidden_size : NULL, rows, i * n, h, w);
     }
     return ERR_OK;

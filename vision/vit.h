@@ -6,8 +6,8 @@
  *
  * Of the towers of all families: vit.c computes, vit_NAME.c read (vit_parts.h).
  *
- * A frame (temporal patch) is the unit of attention and everything else is row-wise, so frames may
- * be encoded in groups with identical results.
+ * A frame (temporal patch) is the unit of attention and everything else is row-wise, so frames are
+ * encoded in groups with identical results.
  */
 #ifndef PARLEY_VISION_VIT_H
 #define PARLEY_VISION_VIT_H
@@ -54,6 +54,10 @@ typedef struct vit_config {
  * field or tensor. The source must outlive the encoder. */
 MUST_CHECK err_code vit_open(vit **out, json_source docs, const tensor_source *tensors, compute *c,
                              err_detail *detail);
+/* Matrix i of those that may be replaced by their numbers in DTYPE_Q8 before anything is encoded: all behind
+ * the patch embedding; where its data is NULL, the tower has none there. NULL behind the last. Attention is
+ * rounded to 8 bits too, then (nn_attention_segments). */
+tensor *vit_matrix(vit *v, size_t i);
 void vit_close(vit *v);                         /* NULL allowed */
 const vit_config *vit_get_config(const vit *v); /* lives as long as the encoder; any thread */
 
@@ -65,7 +69,7 @@ typedef struct vit_rows {
     const void *ctx;
 } vit_rows;
 
-/* Bytes of scratch that n patches of a frame need. */
+/* Bytes of scratch that frames of n patches need at most. */
 size_t vit_scratch_bytes(const vit *v, size_t n_patches);
 /* Gives back the scratch if it has more than max_bytes. */
 void vit_trim(vit *v, size_t max_bytes);

@@ -108,6 +108,24 @@ void vit_load_layernorm(vit_loader *l, vit_norm *out, size_t width, const char *
     out->b = vit_load_f32(l, width, 1, layer, "bias");
 }
 
+vit_linear *vit_linear_at(vit_parts *p, size_t i)
+{
+    enum { OF_BLOCK = 7, OF_MERGER = 2 };
+    const size_t n_blocks = (size_t)p->config.depth, n_deepstack = (size_t)p->config.n_deepstack;
+    if (i < n_blocks * OF_BLOCK) {
+        vit_block *b = &p->blocks[i / OF_BLOCK];
+        vit_linear *const all[OF_BLOCK] = {&b->qkv[0], &b->qkv[1], &b->qkv[2], &b->proj,
+                                           &b->gate,   &b->up,     &b->down};
+        return all[i % OF_BLOCK];
+    }
+    i -= n_blocks * OF_BLOCK;
+    if (i < (1 + n_deepstack) * OF_MERGER) {
+        vit_merger *m = i < OF_MERGER ? &p->merger : &p->deepstack[i / OF_MERGER - 1];
+        return i % OF_MERGER == 0 ? &m->fc1 : &m->fc2;
+    }
+    return i == (1 + n_deepstack) * OF_MERGER ? &p->projection : NULL;
+}
+
 size_t vit_patch_dim(const vit_config *vc)
 {
     return (size_t)vc->in_channels * (size_t)vc->temporal_patch_size * (size_t)vc->patch_size *

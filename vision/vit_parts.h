@@ -102,6 +102,9 @@ typedef struct vit_field {
 bool vit_is_bf16(const json *root);
 err_code vit_read_fields(const json *section, const vit_field *fields, size_t n, err_detail *detail);
 
+/* Linear i of blocks, mergers and projection, whether it is there or not; NULL behind the last. */
+vit_linear *vit_linear_at(vit_parts *p, size_t i);
+
 /* How the tower of a family of models is read. */
 typedef struct vit_family {
     /* root: of config.json, which has a vision_config. */

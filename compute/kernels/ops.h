@@ -58,9 +58,9 @@ enum { TILE_SHARE = 8 };
 /* One block of columns of a panel in 8 bits, rows side by side: x = scale * q. */
 typedef struct tile_q_block {
     uint32_t q[QUANT_BLOCK / 4][TILE_ROWS]; /* columns 4i .. 4i+3, the first in the lowest byte */
-    int32_t offset[TILE_ROWS];              /* -128 times the sum of the block's q */
-    int32_t offset_first[TILE_ROWS];        /* the same of its first 16 columns */
-    float scale[TILE_ROWS];                 /* in the first of TILE_SHARE blocks, for all of them */
+    int32_t offset[TILE_ROWS]; /* -128 times the sum of the block's q; zeros, where weights_q is: see there */
+    int32_t offset_first[TILE_ROWS]; /* the same of its first 16 columns */
+    float scale[TILE_ROWS];          /* in the first of TILE_SHARE blocks, for all of them */
 } tile_q_block;
 
 /* Rows of weights for tile_q: bytes, and a scale for every block. */
@@ -185,6 +185,10 @@ typedef struct ops {
      * *sum, and returns the factor exp(old max - new max) for what was accumulated before. Start
      * with *max = -INFINITY, *sum = 0. */
     float (*softmax_tile)(float *s, size_t n, float *max, float *sum);
+    /* Weights in 8 bits of n scores, 1 <= n <= TILE_ROWS: out[i] = 255 * exp(s[i] - *max), at most one off, *max
+     * the largest of them; zeros from n up to TILE_ROWS. Returns the sum of out. As rows of weights for
+     * tile_q they begin at 0: the offsets of x are zeros. NULL where tile_q is not faster than floats. */
+    int32_t (*weights_q)(uint8_t *out, const float *s, size_t n, float *max);
 
     /* ---- GatedDeltaNet ---- */
 

@@ -46,6 +46,7 @@ const ops *ops_avx512_vnni(void)
                               .dot_q = {dot_q8_vnni, dot_q4_vnni},
                               .panel_q = {panel_q8_vnni, panel_q4_vnni},
                               .tile_q = tile_q_vnni,
+                              .weights_q = weights_q_vnni,
                               .peak_q = peak_q_vnni,
                               .ggml = ggml_kernels_avx512_vnni};
     return &table;
@@ -59,6 +60,7 @@ const ops *ops_avx512_bf16(void)
                               .dot_q = {dot_q8_vnni, dot_q4_vnni},
                               .panel_q = {panel_q8_vnni, panel_q4_vnni},
                               .tile_q = tile_q_vnni,
+                              .weights_q = weights_q_vnni,
                               .peak_q = peak_q_vnni,
                               .ggml = ggml_kernels_avx512_vnni,
                               .pack_bf16 = pack_avx512_bf16,

@@ -274,10 +274,11 @@ static float tile_q_part(const tile_q_block *x, size_t t, const tile_q_rows *w, 
     float sum = 0;
     for (size_t b = b0; b < b1; b++) {
         for (size_t part = b * n_parts; part < (b + 1) * n_parts; part++) {
-            int32_t whole = 0;
+            const int32_t first = w->halves ? x[b].offset_first[t] : 0,
+                          offset = w->halves && part % 2 == 0 ? first : x[b].offset[t] - first;
+            int32_t whole = w->minimum ? 0 : offset;
             for (size_t i = part * columns; i < (part + 1) * columns; i++) {
-                const int8_t q = (int8_t)(x[b].q[i % QUANT_BLOCK / 4][t] >> (i % 4 * 8));
-                whole += (u[i] - (w->minimum ? 0 : 128)) * q;
+                whole += u[i] * (int8_t)(x[b].q[i % QUANT_BLOCK / 4][t] >> (i % 4 * 8));
             }
             sum = fmaf((float)whole, w->scale[n * w->stride + part], sum);
         }
@@ -507,6 +508,20 @@ static float softmax_tile_generic(float *s, size_t n, float *max, float *sum)
     return factor;
 }
 
+static int32_t weights_q_generic(uint8_t *out, const float *s, size_t n, float *max)
+{
+    int32_t sum = 0;
+    *max = s[0];
+    for (size_t i = 1; i < n; i++) {
+        *max = s[i] > *max ? s[i] : *max;
+    }
+    for (size_t i = 0; i < TILE_ROWS; i++) {
+        out[i] = (uint8_t)(i < n ? rintf(255.0f * expf(s[i] - *max)) : 0.0f);
+        sum += out[i];
+    }
+    return sum;
+}
+
 static void conv_silu_generic(float *out, size_t out_stride, const float *u, size_t u_stride,
                               const float *tail, size_t tail_stride, const float *w, const float *bias,
                               size_t T, size_t n)
@@ -575,6 +590,7 @@ const ops *ops_generic(void)
         .gelu_erf = gelu_erf_generic,
         .rope = rope_generic,
         .softmax_tile = softmax_tile_generic,
+        .weights_q = weights_q_generic,
         .conv_silu = conv_silu_generic,
         .delta_step = delta_step_generic,
     };

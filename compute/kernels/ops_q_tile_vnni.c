@@ -1,9 +1,10 @@
 /* Tiles of blocks of 8 and 4 bits with AVX-512 VNNI: four weights of a row, broadcast, against 16 rows of
- * activations. */
+ * activations; and attention's weights in bytes. */
 #include "compute/kernels/ops_q.h"
 
 #if defined(__AVX512VNNI__)
 
+#include <math.h>
 #include <string.h>
 
 #include "compute/kernels/kernel.h"
@@ -126,6 +127,38 @@ void tile_q_vnni(float *sums, const tile_q_block *x, const tile_q_rows *w, size_
                  size_t n_blocks)
 {
     tile_q_of(sums, x, w, T, N, n_blocks);
+}
+
+/* 2^t by a polynomial whose error is far below half a byte's step; t <= 8. */
+static ALWAYS_INLINE __m512 power_of_two(__m512 t)
+{
+    t = _mm512_max_ps(t, _mm512_set1_ps(-64.0f)); /* also in place of minus infinity */
+    const __m512 whole = _mm512_roundscale_ps(t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m512 f = _mm512_sub_ps(t, whole);
+    __m512 p = _mm512_fmadd_ps(_mm512_set1_ps(0.05517166f), f, _mm512_set1_ps(0.24261112f));
+    p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.69326099f));
+    p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.99992807f));
+    return _mm512_scalef_ps(p, whole);
+}
+
+int32_t weights_q_vnni(uint8_t *out, const float *s, size_t n, float *max)
+{
+    enum { VECTORS = TILE_ROWS / 16 };
+    static const float LOG2_E = 1.44269504f, LOG2_255 = 7.99435344f;
+    __m512 x[VECTORS];
+    __m512i sum = _mm512_setzero_si512();
+    for (size_t i = 0; i < VECTORS; i++) {
+        const size_t begin = i * 16, left = n > begin ? (n - begin < 16 ? n - begin : 16) : 0;
+        x[i] = n == TILE_ROWS ? _mm512_loadu_ps(s + begin) : v_load_n(s + begin, left, -INFINITY);
+    }
+    *max = _mm512_reduce_max_ps(_mm512_max_ps(_mm512_max_ps(x[0], x[1]), _mm512_max_ps(x[2], x[3])));
+    const __m512 scale = _mm512_set1_ps(LOG2_E), shift = _mm512_set1_ps(LOG2_255 - *max * LOG2_E);
+    for (size_t i = 0; i < VECTORS; i++) {
+        const __m512i u = _mm512_cvtps_epi32(power_of_two(_mm512_fmadd_ps(x[i], scale, shift)));
+        sum = _mm512_add_epi32(sum, u);
+        _mm_storeu_si128((__m128i *)(void *)(out + i * 16), _mm512_cvtusepi32_epi8(u));
+    }
+    return _mm512_reduce_add_epi32(sum);
 }
 
 #endif

@@ -177,6 +177,13 @@ bool command_formats(const options *o, int *layer_bits, int *head_bits)
     return is_known;
 }
 
+/* Behind the bits of layers. */
+static bool choose_vision_bits(engine_options *out, const options *o)
+{
+    out->vision_bits = out->layer_bits && !out->exact ? 8 : 0;
+    return !o->quantize_vision || engine_parse_quantize(o->quantize_vision, &out->vision_bits);
+}
+
 bool command_engine_options(engine_options *out, const options *o)
 {
     const bool finds_reasoning = !o->reasoning_parser || strcmp(o->reasoning_parser, "auto") == 0;
@@ -240,5 +247,6 @@ bool command_engine_options(engine_options *out, const options *o)
     out->defaults.seed = (uint64_t)o->seed;
     out->defaults.think_tokens = (int32_t)o->reasoning_budget;
     out->exact = strcmp(o->compute, "exact") == 0;
-    return engine_parse_cpu(o->cpu, &out->cpu_mask) && command_formats(o, &out->layer_bits, &out->head_bits);
+    return engine_parse_cpu(o->cpu, &out->cpu_mask) &&
+           command_formats(o, &out->layer_bits, &out->head_bits) && choose_vision_bits(out, o);
 }

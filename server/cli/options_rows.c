@@ -103,6 +103,12 @@ static const option_row ROWS[] = {
         .more = "The quantized weights are cached in $XDG_CACHE_HOME or ~/.cache for the next start."),
     ROW(CHOICE("quantize-head", "FORMAT", quantize_head, "none q8 q4"), FOR(IN_ENGINE | IN_CONVERT, MODEL),
         .help = "the same for the logits head", .note = "q8 if --quantize is q8 or q4"),
+    ROW(CHOICE("quantize-vision", "FORMAT", quantize_vision, "none q8"), FOR(IN_ENGINE, MODEL),
+        .help = "the same for the vision encoder: none, q8",
+        .note = "q8 if --quantize is q8 or q4, and not with --compute exact",
+        .more =
+            "Images and videos are then encoded with attention in 8 bits, too. The patch embedding stays as "
+            "stored."),
 
     /* ---- memory and speed ---- */
     ROW(INT("threads", "N", threads, 0, 1, 1024), .letters = "t", FOR(IN_ENGINE | IN_CONVERT, SPEED),

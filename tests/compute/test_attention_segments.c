@@ -1,5 +1,5 @@
 /* Attention inside segments against formulas written out in double, for every kernel table: segments of nothing, of one row,
- * of several blocks of queries and tiles of keys. */
+ * of several blocks of queries and tiles of keys; in floats, in bf16 and in 8 bits. */
 #include "base/compiler.h"
 #include "compute/nn.h"
 #include "tests/check.h"
@@ -8,16 +8,25 @@
 
 #include "tests/compute/naive.h"
 
-static compute *ctx;
+static compute *create(size_t n_threads, unsigned mask, bool fast)
+{
+    compute *c = NULL;
+    err_detail d = {0};
+    const compute_options opt = {.n_threads = n_threads, .cpu_mask = mask, .fast = fast};
+    CHECK_OK(compute_create(&c, &opt, &d), d);
+    return c;
+}
 
-static void test_segments(void)
+/* A context that is not fast takes every type for f32, and so does one whose processor lacks the instructions. */
+static void test_segments(unsigned mask, bool fast, dtype rounded, double tolerance)
 {
     enum { H = 3, hd = 24, D = H * hd };
     static const int32_t cu[] = {0, 1, 1, 140, 204, 804}; /* the last in two blocks of queries */
     size_t T = 804;
     float *qkv = rng_floats(T * 3 * D, 3), *out = rng_floats(T * D, 1);
     double *want = doubles(T * D), scale = 1 / sqrt(hd);
-    nn_attention_segments(ctx, out, qkv, cu, ARRAY_LEN(cu) - 1, (float)scale, H, hd);
+    compute *c = create(2, mask, fast), *one = create(1, mask, fast);
+    nn_attention_segments(c, out, qkv, cu, ARRAY_LEN(cu) - 1, rounded, (float)scale, H, hd);
     for (size_t s = 0; s + 1 < ARRAY_LEN(cu); s++) {
         size_t begin = (size_t)cu[s], n = (size_t)(cu[s + 1] - cu[s]);
         for (size_t t = begin; t < begin + n; t++) {
@@ -28,17 +37,24 @@ static void test_segments(void)
             }
         }
     }
-    CHECK_NEAR(rel_error(out, want, T * D), 0, 3e-6);
-    free(qkv), free(out), free(want);
+    CHECK_NEAR(rel_error(out, want, T * D), 0, tolerance);
+    /* A segment alone, by one thread: the same bits. */
+    const int32_t last[] = {0, 600};
+    float *alone = rng_floats(600 * D, 1);
+    nn_attention_segments(one, alone, qkv + 204 * 3 * D, last, 1, rounded, (float)scale, H, hd);
+    CHECK(memcmp(alone, out + 204 * D, 600 * D * sizeof *alone) == 0);
+    compute_destroy(c), compute_destroy(one);
+    free(qkv), free(out), free(want), free(alone);
 }
 
 int main(void)
 {
     for (const test_level *l = test_levels(); l->name; l++) {
-        err_detail d = {0};
-        CHECK_OK(compute_create(&ctx, &(compute_options){.n_threads = 2, .cpu_mask = l->mask}, &d), d);
-        test_segments();
-        compute_destroy(ctx);
+        test_segments(l->mask, false, DTYPE_F32, 3e-6);
+        test_segments(l->mask, false, DTYPE_Q8, 3e-6);
+        test_segments(l->mask, true, DTYPE_F32, 3e-6);
+        test_segments(l->mask, true, DTYPE_BF16, 1e-2);
+        test_segments(l->mask, true, DTYPE_Q8, 3e-2);
     }
     CHECK_DONE();
 }

@@ -165,7 +165,7 @@ static void run_whole(compute *c, outputs *o)
 {
     static const int32_t cu[] = {0, 130, MAX_T};
     delta_shape s = {NK, NV, DK, DV, false};
-    nn_attention_segments(c, o->segments, in.qkv, cu, 2, 0.2f, H, HD);
+    nn_attention_segments(c, o->segments, in.qkv, cu, 2, DTYPE_F32, 0.2f, H, HD);
     nn_delta_chunked(c, o->chunked, o->chunked_state, in.conv, in.beta, in.g, &s, MAX_T);
 }
 

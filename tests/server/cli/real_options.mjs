@@ -45,6 +45,23 @@ test('a key file that everybody can read is warned of', () => {
     rmSync(folder, { recursive: true });
 });
 
+test('--quantize-vision follows --quantize, but not where all is exact', () => {
+    const cache = mkdtempSync(join(tmpdir(), 'parley-blocks-'));
+    const sets = (...args) => {
+        const { status, stderr } = spawnSync(PROGRAM, ['serve', '--check', '-m', model, '--log-level', 'info', ...args],
+            { encoding: 'utf8', timeout: 120000, env: { ...process.env, XDG_CACHE_HOME: cache } });
+        assert.equal(status, 0, stderr);
+        return stderr.match(/\d+ matrices in blocks/g)?.length ?? 0;
+    };
+    assert.equal(sets(), 0);
+    assert.equal(sets('--quantize', 'q8'), 2);
+    assert.equal(sets('--quantize', 'q8', '--quantize-vision', 'none'), 1);
+    assert.equal(sets('--quantize-vision', 'q8'), 1);
+    assert.equal(sets('--quantize', 'q8', '--compute', 'exact'), 1);
+    assert.equal(sets('--compute', 'exact', '--quantize-vision', 'q8'), 1);
+    rmSync(cache, { recursive: true });
+});
+
 test('--mem-limit', () => {
     const check = (...args) => spawnSync(PROGRAM, ['serve', '--check', '-m', model, '--log-level', 'info', ...args], { encoding: 'utf8', timeout: 120000 });
     const small = check('--mem-limit', '700');
