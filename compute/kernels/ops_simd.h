@@ -704,10 +704,10 @@ static float read_all(const float *p, size_t n, size_t streams)
 #define OPS_SIMD_MEMBERS                                                                                     \
     .widen = {widen_row_f32, widen_row_bf16, widen_row_f16},                                                 \
     .dot_rows = {dot_rows_f32, dot_rows_bf16, dot_rows_f16}, .tile_f32 = tile_f32, .mul = mul,               \
-    .mul_add = mul_add, .transpose = transpose, .pack_q = pack_q, .add = add, .scale = scale, .rmsnorm = rmsnorm,              \
-    .rmsnorm_gated = rmsnorm_gated, .layernorm = layernorm, .l2norm = l2norm, .exp = exp_all,                \
-    .silu_mul = silu_mul, .sigmoid_mul = sigmoid_mul, .gelu_tanh = gelu_tanh, .gelu_erf = gelu_erf,          \
-    .rope = rope, .peak_f32 = peak_f32, .read = read_all, .softmax_tile = softmax_tile,                      \
-    .conv_silu = conv_silu, .delta_step = delta_step
+    .mul_add = mul_add, .transpose = transpose, .pack_q = pack_q, .add = add, .scale = scale,                \
+    .rmsnorm = rmsnorm, .rmsnorm_gated = rmsnorm_gated, .layernorm = layernorm, .l2norm = l2norm,            \
+    .exp = exp_all, .silu_mul = silu_mul, .sigmoid_mul = sigmoid_mul, .gelu_tanh = gelu_tanh,                \
+    .gelu_erf = gelu_erf, .rope = rope, .peak_f32 = peak_f32, .read = read_all,                              \
+    .softmax_tile = softmax_tile, .conv_silu = conv_silu, .delta_step = delta_step
 
 #endif
