@@ -139,6 +139,15 @@ static ALWAYS_INLINE float v_top(vec a)
     return vmaxvq_f32(vmaxq_f32(vmaxq_f32(a.q[0], a.q[1]), vmaxq_f32(a.q[2], a.q[3])));
 }
 
+static ALWAYS_INLINE void v_narrow_i8(void *out, vec a)
+{
+    int16x4_t n[QUARTERS];
+    for (size_t i = 0; i < QUARTERS; i++) {
+        n[i] = vqmovn_s32(vcvtnq_s32_f32(a.q[i]));
+    }
+    vst1q_s8(out, vcombine_s8(vqmovn_s16(vcombine_s16(n[0], n[1])), vqmovn_s16(vcombine_s16(n[2], n[3]))));
+}
+
 static ALWAYS_INLINE vec v_widen_bf16(const void *p)
 {
     vec out;
