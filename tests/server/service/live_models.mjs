@@ -247,7 +247,7 @@ test('a body that waits for its model is parsed once, and what a large one takes
     const taken = async () => (await request(server, { path: '/v1/status' })).json().memory.request_bytes;
     const before = await taken();
     for (const [bytes, least, most] of [[500000, 1.5, 9], [3000000, 1, 1.01]]) {
-        const reply = chat(server, '!which', { model: 'birch', metadata: { text: 'x'.repeat(bytes) } });
+        const reply = chat(server, '!which', { model: 'birch', note: { text: 'x'.repeat(bytes) } });
         await eventually(async () => (await waiting(server)).map(({ phase }) => phase).join(), 'queued');
         const held = (await taken()) - before;
         assert.ok(held >= least * bytes && held <= most * bytes, `${held} for ${bytes}`);
@@ -256,7 +256,7 @@ test('a body that waits for its model is parsed once, and what a large one takes
         assert.equal((await reply).status, 503);
         assert.equal(await taken(), before);
     }
-    const all = [500000, 3000000].map((bytes) => chat(server, '!which', { model: 'birch', metadata: { text: 'x'.repeat(bytes) } }));
+    const all = [500000, 3000000].map((bytes) => chat(server, '!which', { model: 'birch', note: { text: 'x'.repeat(bytes) } }));
     await eventually(async () => (await waiting(server)).filter(({ phase }) => phase === 'queued').length, 2);
     await end();
     for (const reply of await Promise.all(all)) assert.match(reply.text, /model=birch/);

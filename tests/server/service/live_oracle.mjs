@@ -173,7 +173,7 @@ test('a reader whose place in the log is gone gets a snapshot, and the rest behi
     await small.ready();
     const ws = await openExtended(small);
     /* the first two events do not fit the log together; the last ones do */
-    ws.send({ type: 'response.create', input: '!think !len=8000 !delay=50', metadata: { padding: 'x'.repeat(15000) } });
+    ws.send({ type: 'response.create', input: '!think !len=8000 !delay=50', instructions: 'x'.repeat(15000) });
     assert.ok(await ws.wait('response.output_text.delta', WAIT_MS));
     const id = ws.messages.find((m) => m.response_id).response_id;
     const late = await openExtended(small);
