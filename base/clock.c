@@ -32,9 +32,14 @@ struct timespec clock_deadline(int64_t ms)
 
 int64_t clock_unix_s(void)
 {
+    return clock_unix_ns() / 1000000000;
+}
+
+int64_t clock_unix_ns(void)
+{
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec;
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 void clock_date(char out[CLOCK_DATE_MAX], int64_t unix_s)

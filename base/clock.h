@@ -20,6 +20,8 @@ struct timespec clock_deadline(int64_t ms);
 
 /* Seconds since 1970, for `created` fields. */
 int64_t clock_unix_s(void);
+/* The same in nanoseconds, to compare with times of files. */
+int64_t clock_unix_ns(void);
 
 enum { CLOCK_DATE_MAX = 32 };
 /* Such seconds as a date: "2026-01-31T12:00:00Z". */

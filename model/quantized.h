@@ -1,7 +1,7 @@
 /* quantized: a model's matrices quantized to 8 or 4 bits, made when it is loaded and cached in a
  * file. Loading thread.
  *
- *     quantized *q; err = quantized_open(&q, w->matrices, w->n_matrices, &options, &detail);   // they now point into q
+ *     quantized *q; err = quantized_open(&q, matrices, n, &options, &detail);   // they now point into q
  *     quantized_close(q);                                                   // after the weights are out of use
  *
  * What is replaced of a text model: the projections of all layers and of the draft head, and the

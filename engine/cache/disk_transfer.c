@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "engine/cache/disk_cache_state.h"
@@ -118,7 +118,7 @@ static bool load(disk_cache *dc, disk_load *l)
     const bool is_there = e && e->n_blocks >= p.n_blocks;
     if (is_there) {
         memcpy(ids, e->blocks, p.n_blocks * sizeof *ids);
-        e->used_at = (int64_t)time(NULL);
+        e->used_at = clock_unix_ns();
     }
     pthread_mutex_unlock(&dc->lock);
     err_code err = ERR_OK;
@@ -393,7 +393,7 @@ bool disk_run_save(disk_cache *dc)
                                .mtp_len = s.mtp_len,
                                .blocks = s.ids,
                                .n_blocks = s.n_blocks,
-                               .used_at = (int64_t)time(NULL)};
+                               .used_at = clock_unix_ns()};
         s.facts.name = disk_name_blocks(dc, s.ids, &s.facts.scope, s.key, s.n_tokens);
         pthread_mutex_lock(&dc->lock);
         disk_entry *known = disk_index_find(dc->index, &s.facts.name);

@@ -249,7 +249,7 @@ static void test_budget(const char *model)
         engine_close(e);
         CHECK(list_files(&p, "").bytes <= 1 << 20);
     }
-    CHECK(cached_after_restart(&p, PROMPT, 23 * 8, 5) == PROMPT - 1);
+    CHECK_INT(cached_after_restart(&p, PROMPT, 23 * 8, 5), PROMPT - 1);
 }
 
 /* What memory has no room for is on disk. */
