@@ -284,8 +284,10 @@ static void list_in_memory(void *ctx, const prefix_entry *e)
 
 static engine_cached facts_of(const disk_entry *e)
 {
-    engine_cached one = {
-        .n_tokens = e->n_tokens, .n_bytes = e->n_bytes, .used_at = e->used_at, .is_on_disk = true};
+    engine_cached one = {.n_tokens = e->n_tokens,
+                         .n_bytes = e->n_bytes,
+                         .used_at = e->used_ns / 1000000000,
+                         .is_on_disk = true};
     _Static_assert(sizeof one.name == sizeof e->given, "a name is as long in either header");
     memcpy(one.name, e->given, sizeof one.name);
     return one;

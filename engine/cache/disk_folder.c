@@ -85,7 +85,7 @@ static void scan_entry(disk_cache *dc, const disk_id *id, scan *seen)
     bool ok = err == ERR_OK && fstat(fd, &st) == 0 && read_facts(fd, &f, &e) &&
               disk_index_hold(dc->index, e.blocks, e.n_blocks);
     if (ok) {
-        e.used_at = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+        e.used_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
         e.is_foreign = !disk_is_same(&f.fingerprint, &dc->options.fingerprint);
         ok = disk_index_add(dc->index, &e) != NULL;
     }

@@ -222,7 +222,7 @@ disk_entry *disk_index_find_given(disk_index *ix, const disk_id *scope, const ch
     for (size_t i = 0; i < ix->n; i++) {
         disk_entry *e = ix->entries[i];
         if (!e->is_foreign && strcmp(e->given, given) == 0 && memcmp(&e->scope, scope, sizeof *scope) == 0 &&
-            (!last || e->used_at > last->used_at)) {
+            (!last || e->used_ns > last->used_ns)) {
             last = e;
         }
     }
@@ -244,7 +244,7 @@ uint64_t disk_index_given_bytes(const disk_index *ix, uint64_t block_bytes, cons
 static bool goes_before(const disk_entry *a, const disk_entry *b)
 {
     const bool a_named = a->given[0] != '\0', b_named = b->given[0] != '\0';
-    return a_named != b_named ? b_named : a->used_at < b->used_at;
+    return a_named != b_named ? b_named : a->used_ns < b->used_ns;
 }
 
 disk_entry *disk_index_oldest(disk_index *ix)

@@ -25,7 +25,7 @@ typedef struct disk_entry {
     disk_id *blocks; /* [n_blocks] */
     size_t n_blocks;
     uint64_t n_bytes; /* of its own file; its blocks count by themselves */
-    int64_t used_at;  /* nanoseconds since 1970 */
+    int64_t used_ns;  /* nanoseconds since 1970 */
     char given[PREFIX_GIVEN_MAX +
                1];   /* what its owner calls it, which keeps it from being dropped; "": nothing */
     bool is_foreign; /* of another model: it counts, and can be dropped, but is never found */

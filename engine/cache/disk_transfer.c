@@ -118,7 +118,7 @@ static bool load(disk_cache *dc, disk_load *l)
     const bool is_there = e && e->n_blocks >= p.n_blocks;
     if (is_there) {
         memcpy(ids, e->blocks, p.n_blocks * sizeof *ids);
-        e->used_at = clock_unix_ns();
+        e->used_ns = clock_unix_ns();
     }
     pthread_mutex_unlock(&dc->lock);
     err_code err = ERR_OK;
@@ -393,13 +393,13 @@ bool disk_run_save(disk_cache *dc)
                                .mtp_len = s.mtp_len,
                                .blocks = s.ids,
                                .n_blocks = s.n_blocks,
-                               .used_at = clock_unix_ns()};
+                               .used_ns = clock_unix_ns()};
         s.facts.name = disk_name_blocks(dc, s.ids, &s.facts.scope, s.key, s.n_tokens);
         pthread_mutex_lock(&dc->lock);
         disk_entry *known = disk_index_find(dc->index, &s.facts.name);
         is_known = known != NULL;
         if (known) {
-            known->used_at = s.facts.used_at;
+            known->used_ns = s.facts.used_ns;
         }
         pthread_mutex_unlock(&dc->lock);
         /* Others are not dropped for what will not fit anyway. */
