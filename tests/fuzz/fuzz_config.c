@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "model/config/config_load.h"
 #include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -15,13 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { LARGEST = 1 << 24 };
 
 static char folder[] = "/tmp/parley_config_XXXXXX";
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 static void remove_folder(void)
 {

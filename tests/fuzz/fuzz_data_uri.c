@@ -3,18 +3,12 @@
 #include <string.h>
 
 #include "server/media/data_uri.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_BYTES = 4096 };
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 /* RFC 4648 section 4, with padding; out holds 4 * (n + 2) / 3 characters. */
 static size_t encode(char *out, const uint8_t *data, size_t n)

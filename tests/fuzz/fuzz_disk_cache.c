@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "engine/cache/disk_cache.h"
 #include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -16,13 +17,6 @@ enum { PARTS = 3, MAX_BYTES = 16384, BLOCK_BYTES = 256, HIDDEN = 8 };
 
 static const disk_kind KINDS[PARTS] = {DISK_BLOCK, DISK_ENTRY, DISK_NAME};
 static char folder[] = "/dev/shm/parley_cache_XXXXXX";
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 static void path_of(char *path, size_t cap, disk_kind kind)
 {

@@ -6,16 +6,10 @@
 #include "base/utf8.h"
 #include "model/checkpoint/gguf_file.h"
 #include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 /* Touches every byte: a view outside the file would crash. */
 static void touch(const void *data, size_t n)

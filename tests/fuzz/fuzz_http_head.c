@@ -5,16 +5,10 @@
 #include <string.h>
 
 #include "server/net/http_head.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 static void check_whole(const http_head *h, const char *text)
 {

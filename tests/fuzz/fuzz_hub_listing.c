@@ -6,16 +6,10 @@
 #include <string.h>
 
 #include "server/hub/hub_listing.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 static void check_file(const hub_listing *l, const hub_file *f)
 {

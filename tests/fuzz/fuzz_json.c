@@ -1,21 +1,13 @@
 /* json: what parses can be written, parses again and is then written the same. */
 #include "base/json.h"
-
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "tests/fuzz/must.h"
+#include "tests/fuzz/mutate.h"
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
-#include "base/utf8.h"
-#include "tests/fuzz/mutate.h"
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 /* Reads every value in every way there is. */
 static void visit(const json *v)

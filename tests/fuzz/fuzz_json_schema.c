@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "engine/grammar_spec.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/text/grammar/grammar_walk.h"
 
@@ -13,13 +14,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Steps of building, far below the real limit, so that a run is quick; beyond it the same code refuses. */
 enum { WORK = 2000000 };
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 /* The small vocabulary, opened once and kept to the end. */
 static const token_trie *open_trie(void)

@@ -7,18 +7,12 @@
 #include "base/utf8.h"
 #include "server/mcp/mcp_decode.h"
 #include "server/mcp/mcp_html.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_BYTES = 65536, MAX_GROWTH = 64 };
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 static bool go_on(void *ctx)
 {

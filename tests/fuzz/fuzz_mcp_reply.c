@@ -8,24 +8,10 @@
 #include "base/utf8.h"
 #include "server/mcp/mcp_catalog.h"
 #include "server/mcp/mcp_result.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
-
-static void must_be_json(const bytes *text)
-{
-    json_doc *doc = NULL;
-    must(!text->failed);
-    must(json_parse(&doc, bytes_str(text), text->len, 2 * LIMIT_JSON_DEPTH, NULL) == ERR_OK);
-    json_free(doc);
-}
 
 static void read_result(const bytes *text)
 {

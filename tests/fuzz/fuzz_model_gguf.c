@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "model/model.h"
 #include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -15,13 +16,6 @@ enum { LENGTH = 4, WEIGHTS = 4 << 20, MAX_BYTES = 1 << 18 };
 static char folder[] = "/tmp/parley_gguf_XXXXXX";
 static char model_path[64], tower_path[64];
 static int model_file, tower_file;
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 static void remove_folder(void)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/server/protocol/tool_writer.h"
 #include "tests/server/protocol/transcript.h"
@@ -17,13 +18,6 @@ static const char TOOLS[] = "[{\"function\":{\"name\":\"f\",\"parameters\":{\"pr
                             "\"string\"},\"i\":{\"type\":"
                             "\"integer\"},\"b\":{\"type\":\"boolean\"},\"o\":{\"type\":\"object\"},\"a\":{"
                             "\"type\":[\"array\",\"null\"]}}}}}]";
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 static tool_set *the_tools(void)
 {

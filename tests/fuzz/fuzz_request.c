@@ -12,24 +12,10 @@
 #include "server/protocol/dialects/responses_request.h"
 #include "server/protocol/dialects/vectors.h"
 #include "server/upstream/upstream_request.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
-
-static void must_be_json(const bytes *text)
-{
-    json_doc *doc = NULL;
-    must(!text->failed);
-    must(json_parse(&doc, bytes_str(text), text->len, 2 * LIMIT_JSON_DEPTH, NULL) == ERR_OK);
-    json_free(doc);
-}
 
 static err_code parse(api_request *r, completion_prompt *prompt, unsigned dialect, const char *text,
                       size_t len, err_detail *d)

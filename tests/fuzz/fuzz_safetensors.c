@@ -5,16 +5,10 @@
 #include "base/utf8.h"
 #include "model/checkpoint/tensor_file.h"
 #include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 /* Touches every byte and converts what can be converted: a view outside the file would crash. */
 static void check_tensor(const tensor *t, size_t size)

@@ -5,18 +5,12 @@
 
 #include "base/utf8.h"
 #include "server/protocol/output/stop_filter.h"
+#include "tests/fuzz/must.h"
 #include "tests/server/protocol/transcript.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_TEXT_BYTES = 8192 };
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 static void stream(bytes *out, bool *stopped, const char *text, size_t len, uint32_t seed)
 {

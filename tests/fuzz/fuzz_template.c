@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 #include "text/jinja/chat_template.h"
 
@@ -23,13 +24,6 @@ static const char DEFAULT_VARS[] =
     "\"function\",\"function\":{\"name\":\"f\",\"parameters\":{}}}],\"add_generation_prompt\":true,\"bos_"
     "token\":\"<s>\","
     "\"eos_token\":\"</s>\",\"enable_thinking\":false,\"n\":3,\"s\":\"text\"}";
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {

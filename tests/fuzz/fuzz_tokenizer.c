@@ -4,18 +4,12 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "tests/fuzz/must.h"
 #include "text/tokenizer/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_TEXT_BYTES = 4096 };
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 static const tokenizer *vocabulary(void)
 {

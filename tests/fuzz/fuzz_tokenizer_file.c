@@ -3,18 +3,12 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "text/tokenizer/tokenizer.h"
 #include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "text/tokenizer/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {

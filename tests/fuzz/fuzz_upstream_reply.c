@@ -6,19 +6,13 @@
 #include <string.h>
 
 #include "server/upstream/upstream_reply.h"
+#include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_BYTES = 16384 };
 static const char SECRET[] = "sk-1234567";
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 /* Pieces of one kind behind each other are one text. */
 static void append(upstream_reply *r, bytes *out, int *last)
