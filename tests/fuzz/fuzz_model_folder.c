@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { LENGTH = 4, LENGTH_BYTES = 8, WEIGHTS = 4 << 20, MAX_BYTES = 1 << 18 };
+enum { LENGTH_BYTES = 8, WEIGHTS = 4 << 20, MAX_BYTES = 1 << 18 };
 
 static char folder[] = "/tmp/parley_folder_XXXXXX";
 static const char *const NAMES[] = {"config.json", "model.safetensors"};
@@ -45,12 +45,6 @@ static void make_folder(void)
     atexit(remove_folder);
 }
 
-static size_t config_bytes(const uint8_t *data, size_t size)
-{
-    const size_t n = data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16 | (size_t)data[3] << 24;
-    return n < size - LENGTH ? n : size - LENGTH;
-}
-
 /* With each tensor behind the one before, as otherwise hardly a change would come farther. */
 static void write_weights(const uint8_t *header, size_t n)
 {
@@ -73,21 +67,7 @@ static void write_weights(const uint8_t *header, size_t n)
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {
-    edit e = edit_begin(data, size, max, seed);
-    if (size <= LENGTH || edit_below(&e, 50) == 0) {
-        return LLVMFuzzerMutate(data, size, max);
-    }
-    size_t n = config_bytes(data, size);
-    if (edit_below(&e, 2) == 0 && LENGTH + n < size) {
-        edit_part(&e, LENGTH + n, size, mutate_json, "config");
-        return e.size;
-    }
-    edit_part(&e, LENGTH, LENGTH + n, mutate_json, "config");
-    n += e.size - size;
-    for (int i = 0; i < LENGTH; i++) {
-        data[i] = (uint8_t)(n >> 8 * i);
-    }
-    return e.size;
+    return mutate_two_parts(2, mutate_json, data, size, max, seed, "config");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -95,12 +75,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!files[0]) {
         make_folder();
     }
-    if (size <= LENGTH || size > MAX_BYTES) {
+    if (size <= MUTATE_LENGTH || size > MAX_BYTES) {
         return 0;
     }
-    const size_t n = config_bytes(data, size), header = size - LENGTH - n;
-    memory_file_write(&files[0], data + LENGTH, n, 0);
-    write_weights(data + LENGTH + n, header);
+    const size_t n = mutate_first_part(data, size), header = size - MUTATE_LENGTH - n;
+    memory_file_write(&files[0], data + MUTATE_LENGTH, n, 0);
+    write_weights(data + MUTATE_LENGTH + n, header);
     model *m = NULL;
     err_detail detail = {0};
     const model_open_options options = {.weights_only = true};

@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { LENGTH = 4, WEIGHTS = 4 << 20, MAX_BYTES = 1 << 18 };
+enum { WEIGHTS = 4 << 20, MAX_BYTES = 1 << 18 };
 
 static char folder[] = "/tmp/parley_gguf_XXXXXX";
 static char model_path[64], tower_path[64];
@@ -33,29 +33,9 @@ static void link_file(char *path, const char *name, int *fd)
     must(symlink(target, path) == 0);
 }
 
-static size_t head_bytes(const uint8_t *data, size_t size)
-{
-    const size_t n = data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16 | (size_t)data[3] << 24;
-    return n < size - LENGTH ? n : size - LENGTH;
-}
-
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {
-    edit e = edit_begin(data, size, max, seed);
-    if (size <= LENGTH || edit_below(&e, 50) == 0) {
-        return LLVMFuzzerMutate(data, size, max);
-    }
-    size_t n = head_bytes(data, size);
-    if (edit_below(&e, 3) == 0 && LENGTH + n < size) {
-        edit_part(&e, LENGTH + n, size, mutate_gguf, "gguf");
-        return e.size;
-    }
-    edit_part(&e, LENGTH, LENGTH + n, mutate_gguf, "gguf");
-    n += e.size - size;
-    for (int i = 0; i < LENGTH; i++) {
-        data[i] = (uint8_t)(n >> 8 * i);
-    }
-    return e.size;
+    return mutate_two_parts(3, mutate_gguf, data, size, max, seed, "gguf");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -66,12 +46,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         link_file(tower_path, "tower.gguf", &tower_file);
         atexit(remove_folder);
     }
-    if (size <= LENGTH || size > MAX_BYTES) {
+    if (size <= MUTATE_LENGTH || size > MAX_BYTES) {
         return 0;
     }
-    const size_t n = head_bytes(data, size), behind = size - LENGTH - n;
-    memory_file_write(&model_file, data + LENGTH, n, WEIGHTS);
-    memory_file_write(&tower_file, data + LENGTH + n, behind, WEIGHTS);
+    const size_t n = mutate_first_part(data, size), behind = size - MUTATE_LENGTH - n;
+    memory_file_write(&model_file, data + MUTATE_LENGTH, n, WEIGHTS);
+    memory_file_write(&tower_file, data + MUTATE_LENGTH + n, behind, WEIGHTS);
     model *m = NULL;
     err_detail detail = {0};
     const model_open_options options = {.mmproj = behind > 0 ? tower_path : NULL};

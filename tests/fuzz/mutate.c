@@ -82,6 +82,32 @@ size_t mutate_behind(size_t n, mutate_function *inner, uint8_t *data, size_t siz
     return e.size;
 }
 
+size_t mutate_first_part(const uint8_t *data, size_t size)
+{
+    const size_t n = data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16 | (size_t)data[3] << 24;
+    return n < size - MUTATE_LENGTH ? n : size - MUTATE_LENGTH;
+}
+
+size_t mutate_two_parts(size_t turns, mutate_function *inner, uint8_t *data, size_t size, size_t max,
+                        unsigned seed, const char *dictionary)
+{
+    edit e = edit_begin(data, size, max, seed);
+    if (size <= MUTATE_LENGTH || edit_below(&e, 50) == 0) {
+        return LLVMFuzzerMutate(data, size, max);
+    }
+    size_t n = mutate_first_part(data, size);
+    if (edit_below(&e, turns) == 0 && MUTATE_LENGTH + n < size) {
+        edit_part(&e, MUTATE_LENGTH + n, size, inner, dictionary);
+        return e.size;
+    }
+    edit_part(&e, MUTATE_LENGTH, MUTATE_LENGTH + n, inner, dictionary);
+    n += e.size - size;
+    for (int i = 0; i < MUTATE_LENGTH; i++) {
+        data[i] = (uint8_t)(n >> 8 * i);
+    }
+    return e.size;
+}
+
 /* ---- dictionaries ---- */
 
 enum { WORDS_MAX = 1024, WORD_BYTES_MAX = 256 };

@@ -43,6 +43,14 @@ mutate_function mutate_jpeg;
 size_t mutate_behind(size_t n, mutate_function *inner, uint8_t *data, size_t size, size_t max, unsigned seed,
                      const char *dictionary);
 
+/* Of inputs of two parts: MUTATE_LENGTH bytes say how long the first is, and go on saying so. */
+enum { MUTATE_LENGTH = 4 };
+/* The length of the first part, at most what there is; size > MUTATE_LENGTH. */
+size_t mutate_first_part(const uint8_t *data, size_t size);
+/* Changes one of the parts by `inner`, the second one once in `turns`. */
+size_t mutate_two_parts(size_t turns, mutate_function *inner, uint8_t *data, size_t size, size_t max,
+                        unsigned seed, const char *dictionary);
+
 /* Writes a header of safetensors again with each tensor behind the one before; *total: how many bytes they
  * take. False if it is none, or they take too many. */
 bool mutate_lay_out(bytes *out, size_t *total, const uint8_t *header, size_t n);
