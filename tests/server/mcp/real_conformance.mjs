@@ -1,24 +1,14 @@
 /** The published conformance suite of MCP against Parley as a client, in both versions of the protocol. Left out are
  * authorization (keys stand in the configuration), what extensions add, and elicitation with a person behind it. */
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { PROGRAM, runTests, test } from '../client.mjs';
+import { here, installModules } from './modules.mjs';
 
-const here = fileURLToPath(new URL('.', import.meta.url));
-const modules = join(here, 'node_modules');
-if (!existsSync(modules) || statSync(modules).mtimeMs < statSync(join(here, 'package-lock.json')).mtimeMs) {
-    try {
-        execFileSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: here });
-        execFileSync('touch', [modules]);
-    } catch (error) {
-        console.log(`skipped: the conformance suite could not be installed: ${error.message}`);
-        process.exit(77);
-    }
-}
+const modules = installModules('the conformance suite');
 const folder = mkdtempSync(join(tmpdir(), 'parley-conformance-'));
 process.on('exit', () => rmSync(folder, { recursive: true }));
 /* It is written for Node 22; what it needs of that here is a name of fs that no scenario of a client calls. */

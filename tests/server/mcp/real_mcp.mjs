@@ -1,26 +1,17 @@
 /** Tools that run here: published MCP servers, servers of the stateless protocol and hostile ones, the rounds of an
  * answer in every dialect, approval, cancelling; and Seedling, which calculates with the built-in tool. */
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { IS_SANITIZED, Socket, eventually, events, joinChat, post, request, runTests, sleep, startServer, test } from '../client.mjs';
+import { here, installModules } from './modules.mjs';
 
-const here = fileURLToPath(new URL('.', import.meta.url));
-const modules = join(here, 'node_modules');
-if (!existsSync(modules) || statSync(modules).mtimeMs < statSync(join(here, 'package-lock.json')).mtimeMs) {
-    try {
-        execFileSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: here });
-        execFileSync('touch', [modules]);
-    } catch (error) {
-        console.log(`skipped: the published MCP servers could not be installed: ${error.message}`);
-        process.exit(77);
-    }
-}
+const modules = installModules('the published MCP servers');
 const { Client } = await import(join(modules, '@modelcontextprotocol/sdk/dist/esm/client/index.js'));
 const { StdioClientTransport } = await import(join(modules, '@modelcontextprotocol/sdk/dist/esm/client/stdio.js'));
 
