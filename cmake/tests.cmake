@@ -72,7 +72,7 @@ target_sources(test_turns PRIVATE ${CMAKE_SOURCE_DIR}/bench/turns.c)
 # Programs that let allocations fail. Without a sanitizer alloc_fail.c takes malloc's place for every library;
 # a sanitizer has its own malloc, so there only the calls of our own code are caught, by the linker.
 foreach(program test_alloc_fail test_alloc_fail_image test_alloc_fail_model test_alloc_fail_text test_alloc_fail_engine
-        test_reply_memory test_request_memory)
+        test_reply_memory test_request_memory test_mcp_result)
     if(TARGET ${program})
         target_sources(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests/alloc_fail.c)
         if(PARLEY_SANITIZE)
