@@ -1,0 +1,339 @@
+/** The state of chats without a browser: options, places, what is deleted and continued, which parts of long documents go
+ * along, and what an answer's events make of its message. */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { decodeText } from '../../web/js/documents/encoding.js';
+import { Answers, modelName } from '../../web/js/state/answers.js';
+import { readingPlan } from '../../web/js/state/sources.js';
+import {
+    OPTIONS, addMessage, besideOf, branchOf, canContinue, eraseMessages, erasedWith, newConversation, noteTool, optionFields, placeWith,
+    readOptions, readPlace, shownAnswers, shownPath, textProblem, titleOf, toInput, toMarkdown,
+} from '../../web/js/state/store.js';
+import { clock, markTimes, splitTimes } from '../../web/js/state/times.js';
+
+test('options are kept within their ranges, and go along under their names', () => {
+    for (const [name, { min = 0, max, step, field }] of Object.entries(OPTIONS)) {
+        if (max === undefined) continue;
+        for (const value of [min, max]) {
+            assert.deepEqual(readOptions({ [name]: value }), { [name]: value }, name);
+            assert.deepEqual(optionFields({ [name]: value }), { [field]: value }, name);
+        }
+        for (const value of [min - 0.001, max + 1, NaN, `${max}`, null]) assert.deepEqual(readOptions({ [name]: value }), {}, `${name} ${value}`);
+        assert.deepEqual(readOptions({ [name]: min + 0.5 }), step === 1 ? {} : { [name]: min + 0.5 }, name);
+    }
+    assert.deepEqual(readOptions(undefined), {});
+    assert.deepEqual(readOptions({ systemPrompt: ' ', stop: '', model: 'm', beside: 7, other: 1 }), { model: 'm' });
+    assert.deepEqual(optionFields({ systemPrompt: 'Be brief.', stop: 'a\n\nb', schema: '{"type":"object"}', beside: 'x', tools: { calculator: {} } }), {
+        instructions: 'Be brief.', stop: ['a', 'b'], text: { format: { type: 'json_schema', name: 'answer', schema: { type: 'object' } } },
+    });
+    assert.deepEqual(readOptions({ tools: { a: { only: ['x', 1], always: 'y' }, b: 1, c: {} } }).tools, { a: { only: ['x'], always: undefined }, c: { only: undefined, always: undefined } });
+    assert.deepEqual([readOptions({ tools: {} }), readOptions({ tools: 'a' })], [{}, {}]);
+});
+
+test('what is wrong with stop sequences and schemas', () => {
+    const many = (n) => Array(n).fill('x').join('\n');
+    assert.equal(textProblem('stop', many(16)), '');
+    assert.equal(textProblem('stop', many(17)), 'There may be 16 stop sequences.');
+    assert.equal(textProblem('stop', 'é'.repeat(128)), '');
+    assert.equal(textProblem('stop', `${'é'.repeat(128)}x`), 'A stop sequence may have 256 bytes.');
+    assert.equal(textProblem('schema', ' '), '');
+    assert.equal(textProblem('schema', '{}'), '');
+    for (const value of ['[]', '1', 'null', '"x"']) assert.match(textProblem('schema', value), /^A JSON schema is an object/, value);
+    assert.match(textProblem('schema', '{'), /^This is not JSON: /);
+    assert.equal(textProblem('systemPrompt', '{'), '');
+});
+
+test('a new chat has the options that are given, and they are its own', () => {
+    const options = { temperature: 0.5 };
+    const chat = newConversation(options);
+    assert.deepEqual(chat.options, options);
+    assert.notEqual(chat.options, options);
+    assert.equal('options' in newConversation({}), false);
+    assert.equal('options' in newConversation(), false);
+    assert.deepEqual([chat.title, chat.head, chat.messages], ['', null, {}]);
+    assert.notEqual(chat.id, newConversation().id);
+});
+
+test('places: what says nothing is not kept', () => {
+    assert.deepEqual(readPlace({ folder: ' Work ', pinned: true, archived: 'yes' }), { folder: 'Work', pinned: true });
+    assert.deepEqual(readPlace({ folder: 7, pinned: 1, archived: true }), { archived: true });
+    assert.equal(readPlace({ folder: 'x'.repeat(100) }).folder.length, 80);
+    assert.deepEqual(readPlace(null), {});
+    assert.deepEqual(placeWith({ folder: 'a', pinned: true }, { pinned: false, archived: true }), { folder: 'a', archived: true });
+    assert.deepEqual(placeWith(undefined, {}), {});
+});
+
+/** q - a - q2 - a2, and b beside a. */
+function tree() {
+    const chat = newConversation({ seed: 7 });
+    const q = addMessage(chat, { role: 'user', parent: null, text: 'one' });
+    const a = addMessage(chat, { role: 'assistant', parent: q.id, text: 'first' });
+    const q2 = addMessage(chat, { role: 'user', parent: a.id, text: 'two' });
+    const a2 = addMessage(chat, { role: 'assistant', parent: q2.id, text: 'second' });
+    return { chat, q, a, q2, a2 };
+}
+const texts = (chat) => shownPath(chat).map(({ text }) => text);
+
+test('deleting: alone what has no other version, else with what follows; and it can be put back', () => {
+    const { chat, q, a, q2, a2 } = tree();
+    assert.deepEqual(erasedWith(chat, a), [a]);
+    const undo = eraseMessages(chat, [a]);
+    assert.deepEqual(texts(chat), ['one', 'two', 'second']);
+    assert.deepEqual(Object.keys(a).sort(), ['created', 'erased', 'id', 'parent', 'role', 'status', 'text']);
+    undo();
+    assert.deepEqual([texts(chat), 'erased' in a], [['one', 'first', 'two', 'second'], false]);
+    const b = addMessage(chat, { role: 'assistant', parent: q.id, text: 'other' });
+    chat.head = a2.id;
+    assert.deepEqual(erasedWith(chat, a).map(({ id }) => id), [a.id, q2.id, a2.id]);
+    const back = eraseMessages(chat, erasedWith(chat, a));
+    assert.deepEqual(texts(chat), ['one', 'other']);
+    back();
+    assert.deepEqual(texts(chat), ['one', 'first', 'two', 'second']);
+    chat.head = b.id; // the deleted version is not the one that is shown
+    eraseMessages(chat, erasedWith(chat, a));
+    assert.equal(chat.head, b.id);
+});
+
+test('an answer beside another', () => {
+    const { chat, q, a } = tree();
+    const b = addMessage(chat, { role: 'assistant', parent: q.id, text: 'b', beside: a.id });
+    const list = [a, b];
+    assert.deepEqual([besideOf(list, a), besideOf(list, b)], [b, a]);
+    chat.head = a.id;
+    assert.deepEqual(shownAnswers(chat), [a, b]);
+    const c = addMessage(chat, { role: 'assistant', parent: q.id, text: 'c', beside: a.id });
+    assert.equal(besideOf([a, b, c], a), c);
+    c.erased = true;
+    assert.equal(besideOf([a, b, c], a), b);
+    assert.equal(besideOf([a], a), undefined);
+});
+
+test('a branch as a chat of its own', () => {
+    const { chat, a2 } = tree();
+    Object.assign(chat, { title: 'T', place: { folder: 'F', pinned: true } });
+    Object.assign(a2, { status: 'streaming', responseId: 'r', askId: 'k', beside: 'x', before: {}, attachments: [{ id: 'file', name: 'n' }] });
+    const copy = branchOf(chat, a2.id);
+    assert.deepEqual([copy.title, copy.place, copy.options, texts(copy)], ['T', { folder: 'F' }, { seed: 7 }, ['one', 'first', 'two', 'second']]);
+    const last = copy.messages[copy.head];
+    assert.deepEqual([last.status, last.responseId, last.askId, last.beside, last.before, last.attachments[0].name], ['stopped', undefined, undefined, undefined, undefined, 'n']);
+    assert.notEqual(last.attachments[0].id, 'file');
+    assert.ok(!(last.id in chat.messages) && copy.id !== chat.id);
+});
+
+test('what can be continued', () => {
+    const ended = (fields) => canContinue({ text: 'a', ...fields });
+    for (const [fields, may] of [
+        [{ status: 'stopped' }, true], [{ status: 'failed' }, true], [{ status: 'cut', reason: 'max_output_tokens' }, true], [{ status: 'done' }, false],
+        [{ status: 'streaming' }, false], [{ status: 'cut', reason: 'context' }, false], [{ status: 'cut', reason: 'context_length' }, false],
+        [{ status: 'stopped', text: '' }, false], [{ status: 'stopped', text: '', reasoning: 'r' }, true], [{ status: 'stopped', tools: [{}] }, false], [{ status: 'stopped', tools: [] }, true],
+    ]) assert.equal(ended(fields), may, JSON.stringify(fields));
+});
+
+test('the title is the first line that says something', () => {
+    for (const [text, title] of [['```js\nlet a', 'let a'], ['# Head\nmore', 'Head'], ['---\n\n> said', 'said'], ['* * *\n1', '1'], ['...', '...'], ['a  b\tc', 'a b c'], ['x'.repeat(60), 'x'.repeat(60)], ['x'.repeat(61), `${'x'.repeat(59)}…`]]) {
+        assert.equal(titleOf({ text }), title);
+    }
+});
+
+test('tool calls as they are heard of', () => {
+    const message = { text: 'abc' };
+    noteTool(message, { kind: 'tool', id: '1', callId: 'c', name: 'f', arguments: '' });
+    noteTool(message, { kind: 'tool-arguments', id: '1', delta: '{}' });
+    noteTool(message, { kind: 'tool-arguments', id: 'unknown', delta: 'x' });
+    noteTool(message, { kind: 'tool-output', callId: 'c', output: 'seen', failed: false });
+    noteTool(message, { kind: 'tool-output', callId: 'unknown', output: 'x' });
+    assert.deepEqual(message.tools, [{ id: '1', callId: 'c', name: 'f', arguments: '{}', at: 3, output: 'seen', failed: false }]);
+    noteTool(message, { kind: 'tool', id: '2', name: 'g', arguments: '', server: 's', approvalId: 'p', at: 1 });
+    assert.equal(typeof message.tools[1].begun, 'number');
+    assert.equal(message.tools[1].at, 1);
+    noteTool(message, { kind: 'tool', id: '3', name: 'g', arguments: '{}', server: 's', approvalId: 'p', output: 'o' }); // it was allowed
+    assert.deepEqual([message.tools.length, message.tools[1].id, message.tools[1].output, message.tools[1].at], [2, '3', 'o', 1]);
+});
+
+test('what goes to the server of tools that it runs, of files and videos', async () => {
+    const { chat, a2 } = tree();
+    const q3 = addMessage(chat, { role: 'user', parent: a2.id, text: '', attachments: [
+        { kind: 'text', name: 'n.md', blob: new Blob(['a ```` b']) }, { kind: 'video', id: 'v', video: { start_ms: 5 } }] });
+    a2.text = 'before after';
+    a2.attachments = [{ id: 'i', tool: '1' }, { id: 'j', tool: '1', missing: true }, { id: 'k', tool: '9' }];
+    a2.tools = [{ id: '1', name: 'f', arguments: '{}', server: 's', output: 'o', approvalId: 'p', at: 6 }, { id: '2', name: 'g', arguments: '{}', server: 's', approvalId: 'q', allowed: true, at: 6 }, { id: '3', name: 'h', arguments: '', at: 6 }];
+    const uri = async ({ id }) => `data:${id}`;
+    const items = await toInput(shownPath(chat), uri);
+    assert.deepEqual(items.slice(3), [
+        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'before' }] },
+        { type: 'mcp_call', id: '1', approval_request_id: 'p', server_label: 's', name: 'f', arguments: '{}', output: 'o', images: ['data:i'] },
+        { type: 'mcp_approval_request', id: 'q', server_label: 's', name: 'g', arguments: '{}' },
+        { type: 'mcp_approval_response', approval_request_id: 'q', approve: false },
+        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: ' after' }] },
+        { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'File n.md:\n`````\na ```` b\n`````' }, { type: 'input_video', video_url: 'data:v', start_ms: 5 }] },
+    ]);
+    chat.head = a2.id;
+    assert.equal((await toInput(shownPath(chat), uri)).find((one) => one.type === 'mcp_approval_response').approve, true, 'the last answer goes on with what was allowed');
+    assert.match(toMarkdown({ ...chat, head: q3.id }), /## Answer\n\n\*Image: undefined\*[\s\S]*\*Tool: f \{\}\*[\s\S]*before after\n\n## You\n\n\*File: n\.md\*\n\n\*Video: undefined\*\n$/);
+});
+
+test('times that an answer names', () => {
+    const seconds = (text) => splitTimes(text).filter((piece) => typeof piece !== 'string').map((piece) => piece.seconds);
+    assert.deepEqual(seconds('at 0:12, 1:02:03 and <4.5 seconds>, then 12 s, 3 seconds, 90secs.'), [12, 3723, 4.5, 12, 3, 90]);
+    assert.deepEqual(seconds('John 3:160, 1.2.3:45, a12 s, 12:60'), []);
+    assert.deepEqual(splitTimes('0:01 on'), [{ text: '0:01', seconds: 1 }, ' on']);
+    assert.deepEqual(splitTimes('on 0:01'), ['on ', { text: '0:01', seconds: 1 }]);
+    assert.deepEqual(splitTimes('nothing'), ['nothing']);
+    const text = (value) => ({ type: 'text', text: value });
+    const tokens = markTimes([text('0:05 and 9:00'), { type: 'link', tokens: [text('0:05')] }, { type: 'list', items: [{ type: 'item', tokens: [text('0:07')] }] }], 60);
+    assert.deepEqual(tokens[0].tokens.map(({ type, raw }) => [type, raw]), [['time', '0:05'], ['text', ' and '], ['text', '9:00']]);
+    assert.equal(tokens[1].tokens[0].tokens, undefined);
+    assert.equal(tokens[2].items[0].tokens[0].tokens[0].seconds, 7);
+    assert.equal(markTimes([text('1:00')], 60)[0].tokens[0].type, 'time');
+    assert.deepEqual([clock(0), clock(65_000), clock(2_500), clock(59_999), clock(600_050)], ['0:00', '1:05', '0:02.5', '0:59.9', '10:00']);
+});
+
+/** A document of n paragraphs of about 30 words; the words of one of them are given. */
+const pages = (n, at, words) => Array.from({ length: n }, (_, i) => (i === at ? words : `Paragraph ${i} ${'tells of other things at some length '.repeat(24)}`)).join('\n\n');
+const file = (id, text) => ({ id, name: `${id}.txt`, kind: 'text', bytes: new Blob([text]).size, blob: new Blob([text]) });
+const asked = (attachments, text = 'When did Kestrel Lake freeze?') => [{ id: 'q', role: 'user', text, attachments }];
+const count = async (text) => Math.ceil(text.length / 4);
+
+test('several long documents share the room for passages, the longest ones are searched, short ones go whole', async () => {
+    const [a, b, small] = [file('a', pages(300, 40, 'Kestrel Lake froze in May.')), file('b', pages(200, 9, 'Kestrel Lake froze twice.')), file('small', 'A note.')];
+    const plan = await readingPlan(asked([a, b, small]), { context: 8000, count });
+    assert.deepEqual([a, b, small].map((one) => plan.textOf(one) === null), [false, false, true]);
+    const tokens = await count(plan.tail.text);
+    assert.ok(tokens > 300 && tokens < 6600, `${tokens} tokens of passages`);
+    assert.equal(plan.tail.id, 'q');
+    assert.match(plan.tail.text, /a\.txt is longer than can be read at once[\s\S]*froze in May[\s\S]*b\.txt is longer[\s\S]*froze twice/);
+    assert.deepEqual([...new Set(plan.sources.list.map((one) => one.file))], ['a', 'b']);
+    assert.ok(plan.sources.found && plan.sources.read < plan.sources.all);
+    // Each has half of the room that one alone has: what is spread over a document fills it.
+    const both = await readingPlan(asked([a, b], 'Zebras'), { context: 8000, count });
+    const alone = await readingPlan(asked([a], 'Zebras'), { context: 8000, count });
+    assert.equal(alone.sources.found, false);
+    const half = (await count(both.tail.text)) / (await count(alone.tail.text));
+    assert.ok(half > 0.8 && half < 1.25, `${half} of the tokens of one document`);
+});
+
+test('where there is room everything goes along', async () => {
+    const text = pages(20, 1, 'x');
+    const one = file('a', text);
+    assert.equal(await readingPlan(asked([one]), { context: 100_000, count }), null);
+    assert.equal(await readingPlan(asked([one]), { context: undefined, count }), null);
+    assert.equal(await readingPlan(asked([one]), { context: Math.ceil(text.length / 4 * 2), count }), null);
+    const plan = await readingPlan(asked([one]), { context: Math.ceil(text.length / 4), count });
+    assert.match(plan.textOf(one), /^File a\.txt: too long to be read whole/);
+    // Without a server that counts, letters are guessed at.
+    assert.ok(await readingPlan(asked([file('b', text)]), { context: Math.ceil(text.length / 4), count: async () => { throw new Error('no'); } }));
+});
+
+test('the encoding is guessed from the first 64 KiB', () => {
+    const greek = Buffer.concat(Array(8192).fill(Buffer.from([0xea, 0xe1, 0xe9, 0x20, 0xf4, 0xef, 0xed, 0x20])));
+    const russian = Buffer.concat(Array(8192).fill(Buffer.from([0xef, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2, 0xfb, 0x20])));
+    const encoding = decodeText(greek).encoding;
+    assert.equal(greek.length, 65_536);
+    assert.notEqual(decodeText(russian).encoding, encoding);
+    assert.equal(decodeText(Buffer.concat([greek, russian, russian, russian])).encoding, encoding);
+});
+
+/** Answers of a chat whose server is this test: what was sent, and the sink that takes the events. */
+function answering(more = {}) {
+    const sent = [];
+    const { chat: conversation, q } = tree();
+    const events = [];
+    const chat = {
+        current: conversation, live: new Map(), removed: new Set(), unread: new Set(), context: undefined,
+        settings: { get: () => false }, modelOf: () => 'org/small', tell: (what) => events.push(what), save: () => {},
+        connection: { generate: (body, sink, askId) => { const run = { body, sink, askId, done: false, cancel() { this.cancelled = true; } }; sent.push(run); return run; } },
+        askQueued: (_, next) => events.push(`queued ${next.text}`), ...more,
+    };
+    const answers = new Answers(/** @type {any} */ (chat));
+    return { answers, chat, conversation, q, sent, events };
+}
+const turn = () => new Promise((resolve) => setTimeout(resolve));
+/** A new answer to the question, once it is asked for. */
+async function begun(more) {
+    const all = answering(more);
+    all.answers.begin(all.conversation, all.q);
+    await turn();
+    return { ...all, answer: all.conversation.messages[all.conversation.head], run: all.sent[0] };
+}
+
+// What of a page the answers look at: a hidden one needs no frames, and over plain HTTP there are no locks.
+globalThis.document ??= /** @type {any} */ ({ hidden: true });
+globalThis.navigator ??= /** @type {any} */ ({});
+
+test('an answer is asked for with the branch, its options and its model', async () => {
+    const { sent, answer, run } = await begun();
+    assert.equal(sent.length, 1);
+    assert.deepEqual([run.body.seed, run.body.model, run.body.store, run.body.local, run.body.input.length], [7, 'org/small', false, undefined, 1]);
+    assert.deepEqual([answer.status, answer.model, answer.modelId, run.askId], ['streaming', 'org/small', 'org/small', answer.askId]);
+    assert.deepEqual([modelName('small'), modelName('a/b'), modelName('')], ['Small', 'a/b', 'Model']);
+    assert.equal((await begun({ settings: { get: (name) => name === 'staysHere' } })).run.body.local, true);
+});
+
+test("an answer's model is that of the chat, and another where a rule has sent it elsewhere", async () => {
+    for (const [timings, model] of [[{ predicted_n: 3 }, 'org/small'], [{ server: 'gpu' }, 'gpu/big'], [undefined, 'org/small']]) {
+        const { answer, run } = await begun();
+        run.sink({ kind: 'end', status: 'completed', model: 'gpu/big', timings });
+        assert.equal(answer.model, model, JSON.stringify(timings));
+    }
+    const { answer, run } = await begun();
+    run.sink({ kind: 'end', status: 'completed', timings: { server: 'gpu' } });
+    assert.equal(answer.model, 'org/small');
+});
+
+test('how an answer ends, and what is asked next', async () => {
+    const next = { id: 'n', text: 'next', attachments: [] };
+    for (const [event, status, goesOn] of [[{ status: 'completed' }, 'done', true], [{ status: 'cancelled' }, 'stopped', false], [{ status: 'incomplete', reason: 'max_output_tokens' }, 'cut', true], [{ status: 'failed', error: { code: 'x', message: 'm' } }, 'failed', false], [{ status: 'failed' }, 'failed', false]]) {
+        const { answers, conversation, answer, run, events } = await begun();
+        conversation.queue = [next];
+        assert.ok(answers.isBusy(conversation));
+        run.sink({ kind: 'text', delta: 'Hi' });
+        run.sink({ kind: 'stats', timings: { a: 1 }, context: { used: 5 } });
+        run.sink({ kind: 'end', ...event, timings: { b: 2 }, usage: { total_tokens: 9 } });
+        assert.deepEqual([answer.status, answer.text, answer.reason, answer.timings, answer.context, answer.usage], [status, 'Hi', event.reason, { a: 1, b: 2 }, { used: 5 }, { total_tokens: 9 }]);
+        assert.deepEqual(answer.error, status === 'failed' ? event.error ?? { code: 'server_error', message: '' } : undefined);
+        assert.equal(events.includes('queued next'), goesOn, status);
+        assert.deepEqual([answers.isBusy(conversation), answers.runs.size, answers.progress.size], [false, 0, 0]);
+    }
+});
+
+test('thoughts, text, tools and a new beginning', async () => {
+    const { answers, answer, run, conversation } = await begun();
+    run.sink({ kind: 'started', responseId: 'resp_1' });
+    assert.deepEqual([answer.responseId, answers.progress.get(answer.id).kind], ['resp_1', 'started']);
+    run.sink({ kind: 'reasoning', delta: 'h' });
+    run.sink({ kind: 'reasoning', delta: 'm' });
+    assert.equal(answer.reasoningMs, undefined);
+    run.sink({ kind: 'text', delta: 'a' });
+    assert.deepEqual([answer.reasoning, answer.text, typeof answer.reasoningMs, answers.progress.has(answer.id)], ['hm', 'a', 'number', false]);
+    run.sink({ kind: 'tool', id: '1', name: 'f', arguments: '' });
+    assert.equal(answer.tools[0].at, 1);
+    run.sink({ kind: 'reset', text: 'new', reasoning: 'r', tools: [{ id: '2', name: 'g', arguments: '{}', at: 2 }] });
+    assert.deepEqual([answer.text, answer.reasoning, answer.tools.map(({ id, at }) => [id, at])], ['new', 'r', [['2', 2]]]);
+    run.sink({ kind: 'lost' });
+    assert.equal(answers.progress.get(answer.id).kind, 'lost');
+    answers.stop(conversation);
+    assert.equal(run.cancelled, true);
+    run.sink({ kind: 'end', status: 'cancelled' });
+    // It goes on behind what it has.
+    delete answer.tools;
+    answers.goOn(conversation, answer);
+    await turn();
+    assert.deepEqual([answer.status, answer.responseId, answer.before], ['streaming', undefined, { text: 'new', reasoning: 'r' }]);
+});
+
+test('an answer of a chat that is not shown is unread', async () => {
+    const { chat, conversation, run } = await begun();
+    chat.current = newConversation();
+    chat.live.set(conversation.id, conversation);
+    run.sink({ kind: 'end', status: 'completed' });
+    assert.deepEqual([chat.unread.has(conversation.id), chat.live.has(conversation.id)], [true, false]);
+});
+
+test('two models answer beside each other', async () => {
+    const { answers, conversation, q, sent } = answering();
+    conversation.options = { ...conversation.options, beside: 'other' };
+    answers.begin(conversation, q);
+    await turn();
+    assert.deepEqual(sent.map(({ body }) => body.model), ['org/small', 'other']);
+    assert.equal(conversation.messages[conversation.head].modelId, 'org/small');
+});
