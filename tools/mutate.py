@@ -212,7 +212,7 @@ def fails_anyway(programs, path, test):
         return same is None or same.noticed(test) is not False
 
 
-def try_programs(programs, path, mutant, tests, coverage, options):
+def try_programs(programs, path, mutant, tests, options):
     """The same of the tests that are test programs. A second round is under the sanitizers."""
     start, lines = time.monotonic(), (ROOT / path).read_text().split("\n")
     lines[mutant.line - 1] = mutant.replacement
@@ -222,11 +222,12 @@ def try_programs(programs, path, mutant, tests, coverage, options):
                 return "not built", None, time.monotonic() - start
             used = 0.0
             for test in tests:
-                # The first test is asked whatever it takes; one that is too dear leaves room for cheaper ones.
-                cost = programs.plain.get(test) or coverage.seconds.get(test, 1)
-                if test not in programs.commands or (used and used + cost > options.seconds * share):
+                # The first test is asked whatever it takes; one that is too dear leaves room for cheaper ones. The seconds
+                # of the coverage build are ten times those of this one, so each is measured once here.
+                cost = programs.without_change(test) if test in programs.commands else None
+                if cost is None or (used and used + cost > options.seconds * share):
                     continue
-                used += (programs.without_change(test) or 0) + 0.1
+                used += cost + 0.1
                 if change.noticed(test) and not (sanitizers and fails_anyway(programs, path, test)):
                     return "killed", test + (" (sanitizers)" if sanitizers else ""), time.monotonic() - start
     return "survived", None, time.monotonic() - start
@@ -303,7 +304,8 @@ def main():
     if not (ROOT / "build" / "build.ninja").exists():
         sys.exit("build/ is missing: cmake --preset release && ninja -C build")
     coverage = Coverage()
-    equivalents = {(e["file"], e["change"]) for e in json.loads(EQUIVALENTS.read_text())} if EQUIVALENTS.exists() else set()
+    listed = json.loads(EQUIVALENTS.read_text()) if EQUIVALENTS.exists() else []
+    equivalents = {(e["file"], e.get("was"), e["change"]) for e in listed}  # was: of a call that is removed
     name = "-".join(["mutants", str(options.seed), *(options.only or []), *([options.cpu] if options.cpu else [])])
     log = Path(options.out) if options.out else ROOT / "build" / f"{name}.json"
     results = json.loads(log.read_text()) if log.exists() else []
@@ -323,21 +325,20 @@ def main():
                 if not chosen:
                     return
                 path, mutant = chosen.pop(0)
-            change = mutant.replacement.strip()
+            change, was = mutant.replacement.strip(), (ROOT / path).read_text().split("\n")[mutant.line - 1]
             new = [name for name in programs.commands if name not in coverage.seconds and name.split("/")[0] == path.split("/")[0]]
             tests = [name for name in tests_for(path, mutant.line, coverage) if not re.search(options.skip, name)]
             tests = list(dict.fromkeys([*tests[:1], *new, *tests[1:]]))  # the map does not know the new ones yet
             others = [name for name in tests if name not in programs.commands]
             result, by, seconds = "survived", None, 0.0
-            if (path, change) in equivalents:
+            if {(path, None, change), (path, was.strip(), change)} & equivalents:
                 result, others = "equivalent", []
             elif path in programs.compilers:
-                result, by, seconds = try_programs(programs, path, mutant, tests, coverage, options)
+                result, by, seconds = try_programs(programs, path, mutant, tests, options)
             if result == "survived" and (ARM_TEST in others or (others and not options.programs)):
                 copy = copy or Copy(f"{where}/parley", options.cpu)
                 result, by, more = copy.try_one(path, mutant, others, options)
                 seconds += more
-            was = (ROOT / path).read_text().split("\n")[mutant.line - 1]
             with lock:
                 results.append({"file": path, "line": mutant.line, "operator": mutant.operator, "was": was, "change": change,
                                 "result": result, "by": by, "seconds": round(seconds, 1)})

@@ -78,6 +78,7 @@ test('a plain socket goes on from its last answer that is not stored, and from n
 });
 
 test('a long conversation is summed up on the way over a socket, too, and goes on', async () => {
+    const ids = [];
     for (const protocols of [undefined, 'parley.v1']) {
         const ws = await Socket.open(server, { protocols, headers: auth(0) });
         const input = [{ role: 'user', content: 'x'.repeat(1200) }, { role: 'assistant', content: 'a' }, { role: 'user', content: 'two' }];
@@ -85,12 +86,15 @@ test('a long conversation is summed up on the way over a socket, too, and goes o
         ws.send({ type: 'response.create', input, context_management });
         const { response: first } = await ws.wait('response.completed');
         assert.deepEqual(first.output.map((item) => item.type), ['compaction', 'message']);
+        ids.push(...first.output.map((item) => item.id));
         assert.ok(ws.messages.some((m) => m.type === 'response.output_item.done' && m.item.type === 'compaction'));
         ws.send({ type: 'response.create', input: '!recall three', previous_response_id: first.id });
         const { response: second } = await ws.wait('response.completed');
         assert.ok(!textOf(second).includes('xxxx'), 'what was summed up is not sent again');
         ws.destroy();
     }
+    for (const [i, id] of ids.entries()) assert.match(id, i % 2 ? /^msg_\w{16,}$/ : /^cmp_\w{16,}$/);
+    assert.equal(new Set(ids).size, 4, 'each has an id of its own');
 });
 
 test('images and tool calls are part of it', async () => {

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "vision/image/image.h"
+#include "vision/image/image_codec.h"
 
 static const image_limits LIMITS = {.max_pixels = 64 << 20, .max_side = 16384};
 
@@ -231,10 +232,24 @@ static void test_bombs(void)
     CHECK(peak_kib() - before < 8 << 10);
 }
 
+/* What no AV1 image is in, though its brand says so: sound and pictures of another kind are all let go again. */
+static void test_avif_of_others(void)
+{
+    file_map m = {0};
+    image img = {0};
+    err_detail d = {0};
+    CHECK_OK(file_map_open(&m, check_data("videos/h264_sound.mp4"), &d), d);
+    const image_header h = {.format = IMAGE_AVIF, .width = 64, .height = 64, .orientation = 1};
+    CHECK_INT(image_av_decode(&img, &h, m.data, m.bytes, &d), ERR_CORRUPT);
+    CHECK(!img.rgb);
+    file_map_close(&m);
+}
+
 int main(void)
 {
     test_bombs(); /* first: it looks at the peak memory of the process */
     test_not_images();
     test_samples();
+    test_avif_of_others();
     CHECK_DONE();
 }
