@@ -83,6 +83,11 @@ test('parts of an archive: packed or not, of any length, as much of them as is a
     assert.equal((await archive.part('large', { most: 300_000, cut: true })).cut, false);
     const behind = await Zip.open(new File(['in front', zip(parts)], 'b.zip'));
     assert.equal(Buffer.from(await behind.bytes('a/short.txt')).toString(), 'words');
+    for (const comment of ['c', 'any', 'PK', 'PK\x05\x06', 'x'.repeat(65_535)]) {
+        const said = await Zip.open(new File([zip(parts), comment], 'c.zip'));
+        assert.equal(Buffer.from(await said.bytes('a/short.txt')).toString(), 'words', `a comment of ${comment.length}`);
+    }
+    await assert.rejects(Zip.open(new File([zip(parts), 'x'.repeat(65_536)], 'c.zip')), /its end is missing/);
 });
 
 test('what an archive says wrongly of itself', async () => {

@@ -3,6 +3,8 @@
 #include "server/protocol/dialects/chat_request.h"
 
 #include "server/protocol/dialects/messages_request.h"
+#include "base/bytes.h"
+#include "base/limits.h"
 #include "server/protocol/dialects/responses_request.h"
 #include "tests/check.h"
 
@@ -140,6 +142,48 @@ static void test_media(void)
     CHECK_INT(m->parts[2].kind, CHAT_VIDEO);
     CHECK(chat_has_media(r.in));
     api_request_deinit(&r);
+}
+
+/* A body of n messages, of two blocks each but in Responses. */
+static err_code parse_many(size_t n, int dialect, err_detail *d)
+{
+    static const char *const BEGIN[] = {"{\"messages\":[", "{\"max_tokens\":1,\"messages\":[",
+                                        "{\"input\":["};
+    static const char TWO[] = "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":"
+                              "\"text\",\"text\":\"b\"}]}";
+    api_request r;
+    bytes body = bytes_empty(1 << 20);
+    bytes_append_str(&body, BEGIN[dialect]);
+    for (size_t i = 0; i < n; i++) {
+        bytes_append_str(&body, i ? "," : "");
+        bytes_append_str(&body, dialect == 2 ? "{\"role\":\"user\",\"content\":\"a\"}" : TWO);
+    }
+    bytes_append_str(&body, "]}");
+    memset(d, 0, sizeof *d);
+    api_request_init(&r);
+    err_code err = dialect == 0   ? chat_request_parse(&r, bytes_str(&body), body.len, NULL, d)
+                   : dialect == 1 ? messages_request_parse(&r, bytes_str(&body), body.len, false, NULL, d)
+                                  : responses_request_parse(&r, bytes_str(&body), body.len, false, NULL, d);
+    if (err == ERR_OK) {
+        CHECK_INT(r.in->n_messages, n);
+    }
+    api_request_deinit(&r);
+    bytes_deinit(&body);
+    return err;
+}
+
+static void test_number_of_messages(void)
+{
+    static const char *const NAMES[] = {"messages", "messages", "input"};
+    for (int dialect = 0; dialect < 3; dialect++) {
+        err_detail d;
+        CHECK_OK(parse_many(1, dialect, &d), d);
+        CHECK_OK(parse_many(LIMIT_MESSAGES, dialect, &d), d);
+        CHECK_INT(parse_many(LIMIT_MESSAGES + 1, dialect, &d), ERR_INVALID);
+        CHECK_STR(d.param, NAMES[dialect]);
+        CHECK(strstr(d.text, "1024") != NULL);
+        CHECK(parse_many(0, dialect, &d) != ERR_OK);
+    }
 }
 
 /* A video's settings: in the part, in its url object, for the whole request; as one file and as a
@@ -531,6 +575,7 @@ int main(void)
     test_messages();
     test_parameters();
     test_media();
+    test_number_of_messages();
     test_videos();
     test_responses();
     test_continue();

@@ -111,6 +111,43 @@ static bool is_forced_layout(const tool_writer_row *w)
            strcmp(w->before, "<tool_call>%s") != 0;
 }
 
+static bool holds_one(const char *text, const char *const *list, size_t n)
+{
+    bool holds = false;
+    for (size_t i = 0; list && i < n && list[i]; i++) {
+        holds = holds || (strlen(list[i]) > 2 && strstr(text, list[i]));
+    }
+    return holds;
+}
+
+static bool holds_marker(const tool_form *form)
+{
+    const char *const texts[] = {form->before_name, form->behind_name, form->after,
+                                 form->all,         form->all_close,   form->between};
+    bool holds = false;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        const char *text = texts[i] ? texts[i] : "";
+        holds = holds || holds_one(text, form->markers, TOOL_MARKERS) ||
+                holds_one(text, form->closers, TOOL_CLOSERS) || holds_one(text, form->inner, SIZE_MAX);
+    }
+    return holds;
+}
+
+/* What the form has for markers is written as such, so that a tokenizer's one token is taken for it; how many. */
+static size_t check_markers(const tool_form *form, const grammar_spec *spec)
+{
+    size_t n = spec->kind == SPEC_MARKER;
+    if (spec->kind == SPEC_TEXT) {
+        CHECK(!holds_one(spec->text, form->markers, TOOL_MARKERS));
+        CHECK(!holds_one(spec->text, form->closers, TOOL_CLOSERS));
+        CHECK(!holds_one(spec->text, form->inner, SIZE_MAX));
+    }
+    for (size_t i = 0; i < spec->n_items; i++) {
+        n += check_markers(form, &spec->items[i]);
+    }
+    return n;
+}
+
 /* Calls of every form: what the grammar lets through is read as calls, and what models write is let
  * through. */
 static void test_every_form(const tool_set *tools, const json *schema)
@@ -128,6 +165,7 @@ static void test_every_form(const tool_set *tools, const json *schema)
         CHECK(a && tool_form_write_spec(w->form, a, &call, "get_weather", schema, "tools[0]"));
         CHECK(tool_form_write_answer(w->form, a, &one, &call, 1, false));
         CHECK(tool_form_write_answer(w->form, a, &several, &call, 1, true));
+        CHECK((check_markers(w->form, &several) > 0) == holds_marker(w->form));
         CHECK_OK(grammar_build(&g, &one, NULL, &d), d);
         check_walks(g, &(reply_rules){.form = w->form, .think = tool_writer_think(w->form), .tools = tools});
         grammar_destroy(g);

@@ -59,15 +59,44 @@ static void test_routes(void)
     CHECK_STR(router_find(NET_GET, "/v1/models/a/b", false).param, "a/b");
     CHECK_INT(router_find(NET_GET, "/v1/responses", true).route->id, ROUTE_RESPONSES_SOCKET);
     CHECK_INT(router_find(NET_GET, "/", true).status, 404);
-    size_t n;
-    const route *table = router_table(&n);
-    for (size_t i = 0; i < n; i++) {
-        const route_id id = table[i].id;
-        CHECK(table[i].is_public == (id == ROUTE_HEALTH || id == ROUTE_SHARED || id == ROUTE_SHARED_FILE));
-    }
     char allow[64];
     router_allow(allow, sizeof allow, NET_GET | NET_POST);
     CHECK_STR(allow, "GET, HEAD, POST, OPTIONS");
+}
+
+/* Every row is found by its own pattern, and takes the body that its methods have: these orders have none. */
+static void test_table(void)
+{
+    size_t n;
+    const route *table = router_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        const route *r = &table[i];
+        const route_id id = r->id;
+        char path[128];
+        size_t len = 0;
+        for (const char *p = r->pattern; *p; p++) {
+            len += (size_t)snprintf(path + len, sizeof path - len,
+                                    *p == '*'   ? "a"
+                                    : *p == '+' ? "a/b"
+                                                : "%c",
+                                    *p);
+        }
+        for (unsigned method = 1; method <= r->methods; method <<= 1) {
+            if (r->methods & method) {
+                const router_match m = router_find((net_method)method, path, false);
+                CHECK_INT(m.status, 200);
+                CHECK(m.route == r);
+            }
+        }
+        CHECK(r->is_public == (id == ROUTE_HEALTH || id == ROUTE_SHARED || id == ROUTE_SHARED_FILE));
+        const bool is_form = id == ROUTE_FILE_CREATE || id == ROUTE_UPLOAD_PART;
+        const bool is_order = id == ROUTE_RESPONSE_CANCEL || id == ROUTE_REQUEST_CANCEL ||
+                              id == ROUTE_CACHE_LOAD || id == ROUTE_MCP || id == ROUTE_UPLOAD_CANCEL;
+        CHECK(r->takes_form == is_form);
+        if (r->takes_json != ((r->methods & (NET_POST | NET_PUT)) && !is_form && !is_order)) {
+            CHECK_STR(r->pattern, "another body");
+        }
+    }
 }
 
 static void test_access(void)
@@ -195,6 +224,7 @@ static void test_assets(void)
 int main(void)
 {
     test_routes();
+    test_table();
     test_access();
     test_id_table();
     test_assets();
