@@ -162,6 +162,12 @@ test('images and text files open large: zoom, step, download, by keys too', asyn
     await until(async () => (await width()) !== whole, 'a click to zoom');
     await image.click();
     await until(async () => (await width()) === whole, 'a second click to leave it');
+    // With Ctrl a wheel zooms the image, not the page.
+    const wheel = (ctrlKey) => image.evaluate((one, key) => one.dispatchEvent(new WheelEvent('wheel', { ctrlKey: key, deltaY: -100, bubbles: true, cancelable: true })), ctrlKey);
+    assert.deepEqual([await wheel(false), await width()], [true, whole]);
+    assert.equal(await wheel(true), false);
+    await until(async () => (await width()) > whole, 'a wheel to zoom');
+    await page.keyboard.press('0');
     await page.keyboard.press('ArrowRight');
     await page.getByRole('heading', { name: 'bars.jpg' }).waitFor();
     const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download bars.jpg' }).click()]);

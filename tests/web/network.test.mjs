@@ -184,6 +184,10 @@ test('a server that is away: the page says so, and sends when it is back', async
     assert.match(await page.locator('.trouble').innerText(), /cannot be reached/);
     await send(page, 'say hello');
     await page.locator('.working-text').filter({ hasText: 'Waiting for the server' }).waitFor();
+    const failures = () => page.evaluate(() => document.querySelector('parley-app').chat.connection.failures);
+    const before = await failures();
+    await until(async () => (await failures()) > before, 'another try');
+    assert.equal(await page.locator('.working-text').innerText(), 'Waiting for the server', 'nothing was sent yet, so nothing is lost');
     // Nothing but the button tries again from here on.
     await page.waitForFunction(() => {
         const { connection } = document.querySelector('parley-app').chat;

@@ -235,6 +235,9 @@ test('a title by the model; a quotation of what is selected; tokens while typing
     await page.getByRole('button', { name: 'Quote' }).waitFor();
     await page.keyboard.press('Control+Shift+Q');
     await until(async () => (await field.inputValue()).startsWith('> The quick'), 'the quotation by keys');
+    await field.fill('');
+    await page.reload();
+    assert.equal(await page.locator('.tokens').count(), 0);
     await done();
 });
 
@@ -259,6 +262,8 @@ test('an answer that ends while nobody looks: a mark in the title, a notificatio
     await lastAnswer(page);
     await until(async () => (await page.title()) === '● say done · Parley', 'the mark');
     assert.deepEqual(await page.evaluate(() => window.told), [['The answer is there', 'done']]);
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    assert.equal(await page.title(), '● say done · Parley', 'still nobody looks');
     await page.evaluate(() => {
         window.isHidden = false;
         document.dispatchEvent(new Event('visibilitychange'));

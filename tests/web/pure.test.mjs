@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import test from 'node:test';
 import { csvTable } from '../../web/js/documents/csv.js';
 import { decodeText } from '../../web/js/documents/encoding.js';
+import { readDocument } from '../../web/js/documents/read.js';
 import { Passages } from '../../web/js/documents/passages.js';
 import { Writer, oneLine, table } from '../../web/js/documents/writer.js';
 import { Zip } from '../../web/js/documents/zip.js';
@@ -124,4 +125,43 @@ test('the text of a document: blocks, tight ones, and no more than there may be'
     assert.equal(oneLine('a\nb', '<br>'), 'a<br>b');
     assert.equal(table([]), '');
     assert.match(table([['', 'a', ''], ['', '', ''], ['', 'b|c', 'd\ne']]), /^\| a \|\s+\|\n\|[ -]+\|[ -]+\|\n\| b\\\|c \| d<br>e \|$/);
+});
+
+const LETTERS = 8_000_000; // that are read of a file
+
+test('plain text, tables and notebooks as they are read: what was left out is said, and nothing else', async () => {
+    const read = (words, name = 'a.txt') => readDocument(new File([words], name));
+    assert.deepEqual(await read('words\n'), { text: 'words\n', note: '', plain: true });
+    assert.deepEqual(await read('x'.repeat(LETTERS)), { text: 'x'.repeat(LETTERS), note: '', plain: true });
+    const long = await read('x'.repeat(LETTERS + 1));
+    assert.deepEqual([long.text.length, long.note, long.plain], [LETTERS, 'only the first 8.0 M letters', false]);
+    assert.deepEqual(await read(Buffer.from([0x63, 0x61, 0x66, 0xe9])), { text: 'café', note: 'read as windows-1252', plain: false });
+    const csv = await read('a,b\n1,2\n', 'a.csv');
+    assert.deepEqual([csv.text, csv.plain], ['| a | b |\n| --- | --- |\n| 1 | 2 |', false]);
+    assert.equal((await read('a,b\n1,2\n')).text, 'a,b\n1,2\n');
+    await assert.rejects(read('{\\rtf1 x}', 'a.rtf'), /in RTF/);
+    await assert.rejects(read(Buffer.from([1, 2, 3, 0])), /neither an image nor text/);
+    await assert.rejects(read(Buffer.from([0xd0, 0xcf, 0x11, 0xe0])), /before 2007/);
+    await assert.rejects(read(Buffer.alloc((16 << 20) + 1, 'x')), /at most 16\.0 MiB/);
+});
+
+test('a notebook: its cells, what they put out, and its images as a note', async () => {
+    const cells = [
+        { cell_type: 'markdown', source: ['# Head\n', 'words'] }, { cell_type: 'heading', level: 2, source: 'Old' }, { cell_type: 'code', source: 'print("```")' , outputs: [
+            { output_type: 'stream', text: ['one\n', 'two\n'] }, { data: { 'image/png': 'AAAA', 'text/plain': '<Figure>' } }, { traceback: ['\u001b[31mError\u001b[0m', 'here'] },
+            { data: { 'text/markdown': '**m**', 'text/plain': 'm' } }, { data: { 'text/latex': 'x^2' } }, { text: ' \n' }, null] },
+        { cell_type: 'code', source: '', outputs: [] }, { cell_type: 'code', input: '1 + 1' },
+    ];
+    const { text, note, plain } = await readDocument(new File([JSON.stringify({ nbformat: 4, metadata: { language_info: { name: 'r' } }, cells })], 'a.ipynb'));
+    const output = (words) => `Output:\n\n\`\`\`\n${words}\n\`\`\``;
+    assert.deepEqual(text.split('\n\n--- ').map((one) => one.replace(/^--- /, '')), [
+        'Cell 1 of 5 ---\n\n# Head\nwords', 'Cell 2 of 5 ---\n\n## Old',
+        `Cell 3 of 5 ---\n\n\`\`\`\`r\nprint("\`\`\`")\n\`\`\`\`\n\n${['one\ntwo', '<Figure>', 'Error\nhere', '**m**', 'x^2'].map(output).join('\n\n')}`,
+        'Cell 4 of 5 ---', 'Cell 5 of 5 ---\n\n\`\`\`r\n1 + 1\n\`\`\`'.replaceAll('\\`', '`'),
+    ]);
+    assert.deepEqual([note, plain], ['without 1 image', false]);
+    const of = (metadata) => readDocument(new File([JSON.stringify({ nbformat: 3, metadata, worksheets: [{ cells: [{ cell_type: 'code', input: 'x' }] }] })], 'b'));
+    assert.match((await of({ kernelspec: { language: 'julia' } })).text, /```julia\nx/);
+    assert.match((await of(undefined)).text, /```python\nx/);
+    assert.equal((await readDocument(new File(['{"nbformat": 4'], 'c.ipynb'))).text, '{"nbformat": 4'); // none: it is read as it stands
 });
