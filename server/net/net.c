@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -295,6 +296,15 @@ static bool is_unread(net_conn *c, int64_t now)
                            opt->send_timeout_s, opt->send_rate);
 }
 
+/* Whether what a client has sent waits to be read: then it is this program that was late, without a processor. */
+static bool is_sent(const net_conn *c)
+{
+    const bool is_read = c->phase == CONN_HEAD || c->phase == CONN_IDLE || c->phase == CONN_BODY;
+    int waiting = 0;
+    return is_read && !c->is_paused && c->wsi && ioctl(lws_get_socket_fd(c->wsi), FIONREAD, &waiting) == 0 &&
+           waiting > 0;
+}
+
 static void on_watchdog(lws_sorted_usec_list_t *sul)
 {
     net *n = lws_container_of(sul, net, watchdog);
@@ -302,7 +312,9 @@ static void on_watchdog(lws_sorted_usec_list_t *sul)
     for (size_t i = 0; i < n->conns.cap; i++) {
         net_conn *c = id_table_at(&n->conns, i);
         if (c && c->deadline_ns && (now > c->deadline_ns || is_too_slow(c, now))) {
-            net_http_timeout(c);
+            if (!is_sent(c)) {
+                net_http_timeout(c);
+            }
         } else if (c && is_unread(c, now)) {
             log_info("net", "a client does not read what is sent to it: hung up");
             net_abort(n, c->id);

@@ -594,9 +594,11 @@ static int take_request(net_conn *c, const http_head *from, const net_head *h)
 
 static int take_head(net_conn *c)
 {
-    while (c->rx.len >= 2 && memcmp(c->rx.data, "\r\n", 2) == 0) {
-        bytes_consume(&c->rx, 2); /* RFC 9112, 2.2: empty lines in front of a request mean nothing */
+    size_t n_empty = 0;
+    while (c->rx.len - n_empty >= 2 && memcmp(c->rx.data + n_empty, "\r\n", 2) == 0) {
+        n_empty += 2; /* RFC 9112, 2.2: empty lines in front of a request mean nothing */
     }
+    bytes_consume(&c->rx, n_empty);
     const size_t max = c->net->opt.max_header;
     http_head from;
     net_head h;
@@ -746,6 +748,11 @@ void net_http_timeout(net_conn *c)
     c->deadline_ns = 0;
     if (c->phase == CONN_BODY) {
         refuse(c, 408, "body_timeout", "the body took too long to arrive");
+    } else if (c->phase == CONN_HEAD && c->rx.len > 0) {
+        const http_head none = {0};
+        begin_request(c, &none);
+        c->body_unread = true;
+        refuse(c, 408, "header_timeout", "the head of the request took too long to arrive");
     } else {
         net_abort(c->net, c->id);
     }

@@ -86,7 +86,10 @@ export function rawSocket(server) {
         const end = Date.now() + ms;
         while (!test(raw.data)) {
             if (raw.closed || Date.now() > end) return test(raw.data);
-            await Promise.race([new Promise((resolve) => raw.waiters.push(resolve)), sleep(end - Date.now())]);
+            await new Promise((resolve) => {
+                const timer = setTimeout(resolve, end - Date.now());
+                raw.waiters.push(() => resolve(clearTimeout(timer)));
+            });
         }
         return true;
     };
@@ -192,7 +195,7 @@ export class Socket {
     }
 
     /** Resolves with an open socket, or with {refused: reply}. */
-    static async open(server, { protocols, headers = {}, path = '/v1/responses' } = {}) {
+    static async open(server, { protocols, headers = {}, path = '/v1/responses', timeout = 60000 } = {}) {
         const raw = rawSocket(server);
         const key = randomBytes(16).toString('base64');
         const all = {
@@ -207,7 +210,7 @@ export class Socket {
         let head = `GET ${path} HTTP/1.1\r\n`;
         for (const [name, value] of Object.entries(all)) if (value !== null) head += `${name}: ${value}\r\n`;
         raw.send(`${head}\r\n`);
-        await raw.until((d) => d.includes('\r\n\r\n'));
+        await raw.until((d) => d.includes('\r\n\r\n'), timeout);
         const reply = parseReply(raw.data);
         if (!reply || reply.status !== 101) {
             await raw.until((d) => parseReply(d) !== null, 2000);

@@ -284,15 +284,50 @@ test('time-outs: of a head, of chunks, but not of the answer', async () => {
     answer.send(`${CHUNKED.replace('/tokenize', '/v1/chat/completions')}\r\n${chunked(slow)}`);
     assert.ok(await silent.untilClosed(PATIENCE));
     assert.ok(await later.untilClosed(PATIENCE));
-    assert.equal(parseReply(later.data)?.status, 200);
+    const first = parseReply(later.data);
+    assert.equal(first?.status, 200);
+    assert.equal(parseReply(later.data.subarray(first.used))?.status, 408);
     assert.ok(await head.untilClosed(PATIENCE));
-    assert.equal(head.data.length, 0);
+    assert.equal(silent.data.length, 0);
+    assert.equal(parseReply(head.data)?.status, 408);
+    assert.match(parseReply(head.data).body.toString(), /header_timeout/);
     await drip.until((d) => parseReply(d) !== null, PATIENCE);
     assert.equal(parseReply(drip.data)?.status, 408);
     clearInterval(timer);
     drip.socket.destroy();
     await answer.until((d) => parseReply(d) !== null, PATIENCE);
     assert.equal(parseReply(answer.data)?.status, 200);
+    assert.equal(await hasty.stop(), 0);
+});
+
+test('what came while the server had no processor is not late', async () => {
+    const hasty = await startServer(['--allow-host', 'example.com', '--body-timeout', '1', '--header-timeout', '1']);
+    await hasty.ready();
+    const fresh = rawSocket(hasty);
+    const head = rawSocket(hasty);
+    const body = rawSocket(hasty);
+    const chunks = chunked(BODY);
+    head.send(HEAD);
+    body.send(`${CHUNKED}Expect: 100-continue\r\n\r\n`);
+    assert.ok(await body.until((d) => d.includes('100 Continue\r\n\r\n'))); // the others came before it
+    body.data = Buffer.alloc(0);
+    body.send(chunks.slice(0, 5));
+    /* Work for a while: it is stopped in the middle of it, not as it waits for sockets. */
+    const crowd = Array.from({ length: 20 }, () => rawSocket(hasty));
+    crowd.forEach((raw) => raw.send(`${HEAD}\r\n`.repeat(1300)));
+    await Promise.any(crowd.map((raw) => raw.until((d) => d.length > 0)));
+    process.kill(hasty.child.pid, 'SIGSTOP');
+    fresh.send(`${HEAD}\r\n`);
+    head.send('\r\n');
+    body.send(chunks.slice(5));
+    await sleep(2000); // longer than a head and a body may take
+    process.kill(hasty.child.pid, 'SIGCONT');
+    for (const [name, raw] of Object.entries({ fresh, head, body })) {
+        await raw.until((d) => parseReply(d) !== null, PATIENCE);
+        assert.equal(parseReply(raw.data)?.status, 200, name);
+        raw.socket.destroy();
+    }
+    crowd.forEach((raw) => raw.socket.destroy());
     assert.equal(await hasty.stop(), 0);
 });
 

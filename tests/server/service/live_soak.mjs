@@ -28,7 +28,10 @@ const dir = mkdtempSync(join(tmpdir(), 'parley-soak-'));
 mkdirSync(join(dir, 'files'));
 process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
 const own = isDouble ? [] : ['serve', '-m', join(root, 'assets/seedling'), '--port', '0', '-c', '2048', '--cache-ram', '64', '--mem-limit', '1500'];
-const server = await startServer([...own, '--history', join(dir, 'history'), '--upload-dir', join(dir, 'files'), '--queue', '64'], { PARLEY_CONFIG: 'none' });
+/* A long run may get no processor for minutes, as other programs do: neither side gives up on the other for that. */
+const PATIENCE = 600_000;
+const patient = ['--header-timeout', '--body-timeout', '--send-timeout', '--step-timeout', '--ws-ping'].flatMap((name) => [name, '3600']);
+const server = await startServer([...own, '--history', join(dir, 'history'), '--upload-dir', join(dir, 'files'), '--queue', '64', '--min-body-rate', '0', ...patient], { PARLEY_CONFIG: 'none' });
 process.on('exit', () => server.child.kill('SIGKILL'));
 await server.ready();
 console.log(`seed ${SEED}`);
@@ -39,12 +42,27 @@ const sha256 = (data) => createHash('sha256').update(data).digest('hex');
 
 /* ---- asking ---- */
 
-const agent = new http.Agent({ keepAlive: true, maxSockets: CLIENTS });
+const keeping = new http.Agent({ keepAlive: true, maxSockets: CLIENTS });
 let asked = 0;
+let n_again = 0;
 
-/** leaveAt: hang up once the reply has so many bytes. */
-function send(method, path, value, { headers = {}, leaveAt } = {}) {
+/**
+ * A connection that nothing is asked on is closed after a while, which may cross the next request: that is sent
+ * again (RFC 9112, 9.3.1), on a new connection, so that a second time is an error. Were it answered twice, what
+ * follows would be wrong. leaveAt: hang up once the reply has so many bytes.
+ */
+async function send(method, path, value, more) {
     asked += 1;
+    try {
+        return await sendOnce(method, path, value, more);
+    } catch (error) {
+        if (!error.wasIdle) throw error;
+        n_again += 1;
+        return sendOnce(method, path, value, { ...more, agent: false });
+    }
+}
+
+function sendOnce(method, path, value, { headers = {}, leaveAt, agent = keeping } = {}) {
     const body = value === undefined ? undefined : Buffer.isBuffer(value) || typeof value === 'string' ? value : JSON.stringify(value);
     return new Promise((resolve, reject) => {
         const all = { ...(body === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }), ...headers };
@@ -65,7 +83,7 @@ function send(method, path, value, { headers = {}, leaveAt } = {}) {
             });
             reply.on('error', () => {});
         });
-        out.on('error', (error) => (leaveAt === undefined ? reject(error) : resolve({ left: true })));
+        out.on('error', (error) => (leaveAt === undefined ? reject(Object.assign(error, { wasIdle: out.reusedSocket && error.code === 'ECONNRESET' && !out.res })) : resolve({ left: true })));
         out.end(body);
     });
 }
@@ -158,18 +176,18 @@ const KINDS = {
     async resumed() {
         asked += 2;
         const asks = question();
-        const ws = await Socket.open(server, { protocols: 'parley.v1' });
-        assert.ok(await ws.wait('session.created'));
+        const ws = await Socket.open(server, { protocols: 'parley.v1', timeout: PATIENCE });
+        assert.ok(await ws.wait('session.created', PATIENCE));
         ws.send({ type: 'response.create', input: asks, temperature: 0, max_output_tokens: most, ...(isDouble ? {} : { reasoning: { effort: 'none' } }) });
-        const first = await ws.wait('response.created');
+        const first = await ws.wait('response.created', PATIENCE);
         const isEnd = (m) => m.type === 'response.completed' || m.type === 'response.incomplete';
         const at = Math.floor(random() * 4);
-        const seen = await ws.wait((m) => m.sequence_number >= at);
+        const seen = await ws.wait((m) => m.sequence_number >= at, PATIENCE);
         ws.destroy();
-        const other = await Socket.open(server, { protocols: 'parley.v1' });
-        assert.ok(await other.wait('session.created'));
+        const other = await Socket.open(server, { protocols: 'parley.v1', timeout: PATIENCE });
+        assert.ok(await other.wait('session.created', PATIENCE));
         other.send({ type: 'response.resume', response_id: first.response_id, starting_after: -1 });
-        const end = await other.wait(isEnd);
+        const end = await other.wait(isEnd, PATIENCE);
         assert.ok(end && seen);
         const text = other.messages.filter((m) => m.type === 'response.output_text.delta').map((m) => m.delta).join('');
         other.destroy();
@@ -259,7 +277,9 @@ test(`${REQUESTS} requests of all kinds`, async () => {
                 failed ??= Object.assign(error, { stack: `${name}, after ${asked} requests: ${error.stack}` });
             }
             counts[name] = (counts[name] ?? 0) + 1;
-            if (asked - (memory.at(-1)?.[0] ?? 0) >= REQUESTS / 200) memory.push([asked, rss()]);
+            if (asked - (memory.at(-1)?.[0] ?? 0) < REQUESTS / 200) continue;
+            memory.push([asked, rss()]);
+            if (REQUESTS >= LONG && memory.length % 20 === 0) console.log(`${asked} requests, ${rss().toFixed(1)} MiB resident, ${Math.round((Date.now() - begin) / 1000)} s`);
         }
     }
     await Promise.all(chats.map((_, i) => client(i)));
@@ -270,8 +290,9 @@ test(`${REQUESTS} requests of all kinds`, async () => {
     const tenths = memory.filter((_, i) => i % Math.ceil(memory.length / 10) === 0).map(([, mib]) => mib.toFixed(1));
     console.log(`resident, MiB: ${tenths.join(' ')}`);
     console.log(`resident: ${first.toFixed(1)} MiB in the first half, ${second.toFixed(1)} in the second (${(second / first).toFixed(4)})`);
+    console.log(`${n_again} sent again, as their connection had just been closed`);
     if (failed) throw failed;
-    assert.ok(n_bad > 0);
+    assert.ok(n_bad > 0 && n_again <= 10 + asked / 10_000);
     if (REQUESTS >= LONG) assert.ok(second < 1.02 * first);
 });
 
@@ -279,8 +300,8 @@ test('nothing runs on, nothing is left', async () => {
     await eventually(async () => {
         const { memory, uploads } = (await good('GET', '/v1/status')).json();
         return [memory.request_bytes, uploads.bytes].join();
-    }, '0,0');
-    agent.destroy();
+    }, '0,0', PATIENCE);
+    keeping.destroy();
     assert.equal(await server.stop(), 0);
 });
 
