@@ -3,7 +3,7 @@
  * byte a second, 500 that ask for a large file and never read it. Who is hung up comes back at
  * once. Beside each crowd, and without one right before it, good clients ask for short answers.
  *
- *     node bench/crowd.mjs build/parley [--crowd 500] [--asks 60] [--rounds 5]
+ *     node bench/crowd.mjs build/parley [--crowd 500] [--asks 60] [--rounds 5] [--only KIND]
  *
  * Prints the 95th percentile of the good clients' whole answers with each crowd, that without, and
  * the median over the rounds of the ratio of both. The crowd has a thread of its own. Node
@@ -108,7 +108,8 @@ async function main() {
 
     await measure(); // the first answers touch all weights
     console.log(`95th percentile of ${asks} answers to ${CLIENTS} clients, ${rounds} rounds, ${n} bad connections`);
-    for (const kind of Object.keys(CROWDS)) {
+    const at = process.argv.indexOf('--only');
+    for (const kind of at > 0 ? [process.argv[at + 1]] : Object.keys(CROWDS)) {
         const rows = [];
         for (let i = 0; i < rounds; i++) {
             const alone = await measure();

@@ -77,6 +77,7 @@ static void conn_destroy(net_conn *c)
     bytes_deinit(&c->rx);
     bytes_deinit(&c->out);
     bytes_deinit(&c->piece);
+    file_close(c->file);
     id_table_remove(&n->conns, c->id);
     n->n_conns--;
     if (c->wsi) {
@@ -100,6 +101,7 @@ static net_conn *conn_create(net *n, const char peer[LISTEN_PEER_MAX], bool is_u
     }
     c->id = ++n->next_id;
     c->net = n;
+    c->file = -1;
     memcpy(c->peer, peer, sizeof c->peer);
     c->deadline_ns = clock_ns() + (int64_t)n->opt.header_timeout_s * 1000000000;
     bytes_init(&c->rx, SIZE_MAX / 2);

@@ -72,7 +72,9 @@ typedef struct net_reply {
     const void *body;
     size_t body_bytes;
     bool body_lives; /* the body outlives the connection and is not copied */
-    bool head_only;  /* HEAD: announce the length, send no body */
+    bool has_file;   /* the body is the first body_bytes of `file`, which is taken over */
+    int file;
+    bool head_only; /* HEAD: announce the length, send no body */
 } net_reply;
 
 /* A reply that was started, for the access log. Strings are valid during the call. */

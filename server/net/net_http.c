@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "server/api_error.h"
 #include "server/net/http_head.h"
@@ -105,6 +107,8 @@ static void clear_output(net_conn *c)
 {
     bytes_clear(&c->out);
     c->body = NULL;
+    file_close(c->file);
+    c->file = -1;
     c->out_pos = c->body_bytes = c->body_pos = 0;
 }
 
@@ -117,7 +121,10 @@ static void start_reply(net_conn *c, const net_reply *r)
     }
     bytes_append_str(&c->out, "\r\n");
     if (!r->head_only && !c->head_only && r->body_bytes > 0) {
-        if (r->body_lives) {
+        if (r->has_file) {
+            c->file = r->file;
+            c->body_bytes = r->body_bytes;
+        } else if (r->body_lives) {
             c->body = r->body;
             c->body_bytes = r->body_bytes;
         } else {
@@ -134,6 +141,9 @@ void net_send_reply(net *n, uint64_t conn, const net_reply *reply)
     net_conn *c = net_find(n, conn);
     if (c && c->phase == CONN_WAIT) {
         start_reply(c, reply);
+    }
+    if (reply->has_file && (!c || c->file != reply->file)) {
+        file_close(reply->file);
     }
 }
 
@@ -216,6 +226,39 @@ static int finish(net_conn *c)
     return go_through(c);
 }
 
+/* Writes of `out` and the body that is in memory; false if the connection is to end. */
+static bool send_bytes(net_conn *c)
+{
+    size_t n = c->out.len - c->out_pos;
+    size_t m = c->body ? c->body_bytes - c->body_pos : 0;
+    n = n > NET_WRITE_BYTES ? NET_WRITE_BYTES : n;
+    m = m > NET_WRITE_BYTES - n ? NET_WRITE_BYTES - n : m;
+    struct iovec parts[] = {
+        {.iov_base = n > 0 ? c->out.data + c->out_pos : NULL, .iov_len = n},
+        {.iov_base = m > 0 ? (void *)(uintptr_t)(c->body + c->body_pos) : NULL, .iov_len = m}};
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    const int more = c->file >= 0 ? MSG_MORE : 0;
+    const ssize_t sent = sendmsg(lws_get_socket_fd(c->wsi), &message, MSG_NOSIGNAL | MSG_DONTWAIT | more);
+    const size_t done = sent < 0 ? 0 : (size_t)sent;
+    c->sent_bytes += done;
+    c->out_pos += done < n ? done : n;
+    c->body_pos += done < n ? 0 : done - n;
+    return sent >= 0 || errno == EAGAIN || errno == EINTR;
+}
+
+/* Likewise of the file, which the system sends without a copy here. One that ends early must not look whole. */
+static bool send_file(net_conn *c)
+{
+    const uint64_t left = c->body_bytes - c->body_pos;
+    const size_t n = left < NET_FILE_BYTES ? (size_t)left : NET_FILE_BYTES;
+    off_t at = (off_t)c->body_pos;
+    const ssize_t sent = sendfile(lws_get_socket_fd(c->wsi), c->file, &at, n);
+    const size_t done = sent < 0 ? 0 : (size_t)sent;
+    c->sent_bytes += done;
+    c->body_pos += done;
+    return sent > 0 || (sent < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
 int net_http_writable(net_conn *c)
 {
     if (c->phase != CONN_REPLY && c->phase != CONN_STREAM) {
@@ -229,29 +272,15 @@ int net_http_writable(net_conn *c)
     if (c->out.failed) {
         return -1;
     }
-    size_t n = c->out.len - c->out_pos;
-    size_t m = c->body ? c->body_bytes - c->body_pos : 0;
-    n = n > NET_WRITE_BYTES ? NET_WRITE_BYTES : n;
-    m = m > NET_WRITE_BYTES - n ? NET_WRITE_BYTES - n : m;
-    if (n + m > 0) {
-        struct iovec parts[] = {
-            {.iov_base = n > 0 ? c->out.data + c->out_pos : NULL, .iov_len = n},
-            {.iov_base = m > 0 ? (void *)(uintptr_t)(c->body + c->body_pos) : NULL, .iov_len = m}};
-        const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-        const ssize_t sent = sendmsg(lws_get_socket_fd(c->wsi), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-            return -1;
-        }
-        const size_t done = sent < 0 ? 0 : (size_t)sent;
-        c->sent_bytes += done;
-        c->out_pos += done < n ? done : n;
-        c->body_pos += done < n ? 0 : done - n;
+    const bool has_more = c->out_pos < c->out.len || c->body_pos < c->body_bytes;
+    if (has_more && !(c->file >= 0 && c->out_pos == c->out.len ? send_file(c) : send_bytes(c))) {
+        return -1;
     }
     const bool is_written = c->out_pos == c->out.len && c->body_pos == c->body_bytes;
     if (is_written && (c->phase == CONN_REPLY || c->stream_end)) {
         return finish(c);
     }
-    if (n + m > 0) {
+    if (has_more) {
         lws_callback_on_writable(c->wsi);
     }
     return 0;

@@ -18,7 +18,7 @@
 #include "server/net/net_chunked.h"
 #include "server/net/net_unread.h"
 
-enum { NET_WRITE_BYTES = 16384, NET_LOG_PATH = 128, NET_KEEPALIVE_S = 30 };
+enum { NET_WRITE_BYTES = 16384, NET_FILE_BYTES = 65536, NET_LOG_PATH = 128, NET_KEEPALIVE_S = 30 };
 
 typedef enum conn_phase {
     CONN_HEAD,    /* reading the head of a request */
@@ -62,6 +62,7 @@ typedef struct net_conn {
     bytes out;          /* bytes of head and body to be written */
     size_t out_pos;
     const uint8_t *body; /* a reply's body that is not copied */
+    int file;            /* ... or that is a file, owned; -1: none */
     size_t body_bytes, body_pos;
     bytes piece;         /* the piece that on_writable fills */
     int64_t deadline_ns; /* 0: none */

@@ -14,8 +14,7 @@ enum {
     FORM_OVERHEAD = 65536, /* of a form around its file */
     FORM_TEXT_MAX = 4096,
     FORM_STEP = 1 << 20, /* of the quota, set aside at once for a form of unknown length */
-    LIST_LIMIT = 10000,
-    SEND_BYTES = 16384
+    LIST_LIMIT = 10000
 };
 
 /* ---- forms ---- */
@@ -454,41 +453,14 @@ static void on_content(serve *s, conn *c)
     bytes_init(&headers, 4096);
     write_disposition(&headers, f.facts.name);
     metrics_request(&s->metrics, c->route->name, 200);
-    if (c->method == NET_HEAD) {
-        close(h.fd);
-        net_reply reply = {.status = 200,
-                           .content_type = TYPE,
-                           .headers = bytes_str(&headers),
-                           .body_bytes = f.bytes,
-                           .head_only = true};
-        net_send_reply(s->net, c->id, &reply);
-    } else {
-        c->download = h;
-        c->downloaded = 0;
-        net_begin_stream(s->net, c->id, 200, TYPE, bytes_str(&headers));
-    }
+    const net_reply reply = {.status = 200,
+                             .content_type = TYPE,
+                             .headers = bytes_str(&headers),
+                             .body_bytes = f.bytes,
+                             .has_file = true,
+                             .file = h.fd};
+    net_send_reply(s->net, c->id, &reply);
     bytes_deinit(&headers);
-}
-
-net_pull serve_pull_download(serve *s, conn *c, bytes *out)
-{
-    char piece[SEND_BYTES];
-    const int64_t n = file_read_at(c->download.fd, piece, sizeof piece, c->downloaded);
-    if (n < 0) {
-        net_abort(s->net, c->id); /* a short download must not look whole */
-        return NET_PULL_IDLE;
-    }
-    bytes_append(out, piece, (size_t)n);
-    c->downloaded += (uint64_t)n;
-    return c->downloaded >= c->download.bytes || n == 0 ? NET_PULL_END : NET_PULL_MORE;
-}
-
-void serve_end_download(conn *c)
-{
-    if (c->download.fd > 0) {
-        close(c->download.fd);
-        c->download = (file_handle){0};
-    }
 }
 
 void serve_on_files(serve *s, conn *c)

@@ -159,19 +159,14 @@ static void send_file(serve *s, conn *c, history_reply *r)
     snprintf(headers, sizeof headers, "%sContent-Disposition: attachment; filename=\"%s\"\r\n", headers_of(c),
              c->route->id == ROUTE_HISTORY_EXPORT ? "parley-chats.json" : "file");
     metrics_request(&s->metrics, c->route->name, 200);
-    if (c->method == NET_HEAD) {
-        net_reply reply = {.status = 200,
-                           .content_type = TYPE,
-                           .headers = headers,
-                           .body_bytes = r->file.bytes,
-                           .head_only = true};
-        net_send_reply(s->net, c->id, &reply);
-        return;
-    }
-    c->download = r->file;
-    c->downloaded = 0;
+    const net_reply reply = {.status = 200,
+                             .content_type = TYPE,
+                             .headers = headers,
+                             .body_bytes = r->file.bytes,
+                             .has_file = true,
+                             .file = r->file.fd};
     r->file.fd = -1; /* the connection owns it now */
-    net_begin_stream(s->net, c->id, 200, TYPE, headers);
+    net_send_reply(s->net, c->id, &reply);
 }
 
 void serve_on_history_reply(serve *s, history_reply *r)

@@ -657,9 +657,6 @@ net_pull serve_on_writable(void *ctx, uint64_t id, bytes *out)
     if (c->is_socket) {
         return serve_socket_pull(s, c, out);
     }
-    if (c->download.fd > 0) {
-        return serve_pull_download(s, c, out);
-    }
     answer *a = id_table_get(&s->answers, c->answer);
     if (!a) {
         return end_stream(c, out, "answer_gone", "this answer is no longer there");
@@ -681,7 +678,6 @@ static void leave_answer(serve *s, conn *c)
     serve_abandon_answers(s, c->id);
     serve_drop_previews(s, c->id);
     serve_drop_form(c);
-    serve_end_download(c);
     if (c->mcp_ticket) {
         mcp_cancel(s->mcp, c->mcp_ticket);
     }

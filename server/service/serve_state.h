@@ -106,8 +106,6 @@ typedef struct conn {
     double started_ms, last_write_ms;
     form_reader *form;    /* a form that is being read */
     bool is_paused;       /* too much of it waits for the disk: nothing is read */
-    file_handle download; /* a file that is being sent; fd 0: none */
-    uint64_t downloaded;
     uint64_t history_ticket; /* the job of the history it waits for; 0: none */
     uint64_t
         mcp_ticket; /* the resource or prompt of an MCP server it waits for, an owner of orders; 0: none */
@@ -384,8 +382,6 @@ void serve_drop_form(conn *c);
 void serve_on_files(serve *s, conn *c);
 void serve_write_file(bytes *out, const stored_file *f);
 bool serve_valid_purpose(const char *text);
-net_pull serve_pull_download(serve *s, conn *c, bytes *out);
-void serve_end_download(conn *c);
 
 /* serve_uploads.c */
 void serve_on_uploads(serve *s, conn *c, const bytes *body);

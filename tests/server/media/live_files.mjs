@@ -76,6 +76,7 @@ test('a file comes back as it went', async () => {
     assert.deepEqual((await get(`/v1/files/${file.id}`)).json(), file);
     const content = await get(`/v1/files/${file.id}/content`);
     assert.ok(content.body.equals(data));
+    assert.equal(content.headers['content-length'], String(data.length));
     assert.equal(content.headers['content-type'], 'application/octet-stream');
     assert.match(content.headers['content-disposition'], /^attachment; filename\*=UTF-8''%C3%A4/);
     const head = await get(`/v1/files/${file.id}/content`, 0, { method: 'HEAD' });
