@@ -7,7 +7,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PROGRAM, eventually, runTests, sleep, test } from '../client.mjs';
+import { PROGRAM, Socket, eventually, runTests, sleep, test } from '../client.mjs';
 
 if (/\/tsan\//.test(PROGRAM)) {
     console.log('skipped: under TSan a video is not read within the limits that this test sets');
@@ -159,6 +159,34 @@ test('nobody waits any more: the process goes', async () => {
     await answer;
     await eventually(() => worker(), 0);
     await stillWatches();
+});
+
+test('texts are answered while two videos with large frames are read', async () => {
+    const patient = await serve('--max-video-time', '3600', '--ws-ping', '3600');
+    const begin = async () => {
+        const ws = await Socket.open({ port: new URL(patient.base).port }, { protocols: 'parley.v1' });
+        ws.send({ type: 'response.create', max_output_tokens: 8, input: [{ role: 'user', content: [video(trap('h264_large.mp4'), { num_frames: 90 }), { type: 'input_text', text: '?' }] }] });
+        return ws;
+    };
+    /** Another frame is read, of what was sent after this. */
+    const goesOn = async (ws) => {
+        await sleep(0);
+        ws.messages.length = 0;
+        const event = await ws.wait((m) => m.type === 'response.progress' || /^response.(completed|incomplete|failed)$|^error$/.test(m.type), 600_000);
+        assert.equal(event.phase, 'media_decode', JSON.stringify(event));
+    };
+    const videos = [await begin(), await begin()];
+    await Promise.all(videos.map(goesOn));
+    for (let i = 0; i < 3; i++) {
+        const { status, text } = await ask({ type: 'text', text: 'Hello!' }, '', { to: patient.base });
+        assert.equal(status, 200);
+        assert.ok(text.length > 0);
+        await Promise.all(videos.map(goesOn));
+    }
+    const ends = await Promise.all(videos.map((ws) => ws.wait((m) => /^response.(completed|incomplete|failed)$|^error$/.test(m.type), 600_000)));
+    for (const end of ends) assert.match(end?.type ?? 'no end', /completed|incomplete/);
+    videos.forEach((ws) => ws.destroy());
+    patient.child.kill('SIGTERM');
 });
 
 test('no descriptor is left behind', async () => {

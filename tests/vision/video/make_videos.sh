@@ -33,6 +33,7 @@ ff -ss 0.5 -i h264_faststart.mp4 -c copy h264_edit_list.mp4
 ff -i "$src" -vf "select='lt(mod(n,10),4)'" -vsync vfr $x264 h264_variable.mp4
 ff -i "$work/240.mkv" $x264 h264_240fps.mp4
 ff -i "$work/1.mkv" $x264 -crf 40 -g 600 h264_hour.mp4
+ff -i "$src" $x264 -vf scale=4096:2304:flags=neighbor -crf 45 -g 90 h264_large.mp4
 ff -i "$src" $x264 -frames:v 1 h264_one_frame.mp4
 # B-frames throughout and at the end; key frames that others are shown before; no key frame but the first, whatever the
 # container says (each frame refreshes a column of blocks); ten bits.
