@@ -99,7 +99,7 @@ static void close_bench(bench *b)
 
 static err_code open_bench(bench *b, const char *dir, size_t n_threads, err_detail *detail)
 {
-    const compute_options co = {.n_threads = n_threads, .cpu_mask = ~0u};
+    const compute_options co = {.n_threads = n_threads, .cpu_mask = ~0u, .fast = true};
     err_code err = compute_create(&b->c, &co, detail);
     if (err != ERR_OK) {
         return err;

@@ -34,7 +34,7 @@ struct compute {
     slice *slices;    /* [slices_max]: tasks of the present products (nn_linear.c) */
     size_t slices_max;
     uint64_t n_products; /* see nn_products */
-    bool fast;           /* products of many rows round activations to bf16 */
+    bool fast;           /* products may round activations to bf16 */
     unsigned flags;      /* CPU_* in use */
     char description[128];
 };

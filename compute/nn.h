@@ -41,7 +41,7 @@ enum {
 typedef struct compute_options {
     size_t n_threads;  /* 0: one per physical core that this process may use */
     unsigned cpu_mask; /* ANDed with cpu_flags(); ~0u for all */
-    bool fast;         /* see nn_linear_many */
+    bool fast;         /* see nn_linear and nn_linear_many */
 } compute_options;
 
 MUST_CHECK err_code compute_create(compute **out, const compute_options *opt, err_detail *detail);
@@ -64,7 +64,8 @@ void compute_free(compute *c, void *p); /* NULL allowed */
 void nn_embed(compute *c, float *out, const tensor *table, const int32_t *ids, size_t T);
 
 /* out [T,N] = x [T,K] * w^T (+ bias); w [N,K] of any dtype; bias [N] or NULL. Floats: exact
- * widening to f32, f32 accumulation. Weights in blocks (quant.h, ggml_blocks.h): x is rounded to 8
+ * widening to f32, f32 accumulation; but in a fast context, where the processor multiplies bf16 faster than
+ * f32, x is rounded to bf16 for weights of that type. Weights in blocks (quant.h, ggml_blocks.h): x is rounded to 8
  * bits with a scale every 32 columns, products are integers. */
 void nn_linear(compute *c, float *out, const float *x, const tensor *w, const float *bias, size_t T);
 

@@ -16,6 +16,7 @@ typedef struct linear_job {
     const float *x, *bias;
     const unsigned char *packed; /* for weights in blocks: rows of x in 8 bits, */
     const quant_panel *panels;   /* and the same side by side; or NULL */
+    const uint16_t *rounded;     /* for weights in bf16: rows of x in bf16; or NULL */
     const unsigned char *w;
     dtype type;
     size_t T, N, K, row_bytes;
@@ -45,6 +46,11 @@ static tile find_tile(const linear_job *job, size_t task)
     return (tile){n0, min_size(n0 + job->n_per_task, job->N), t0, min_size(t0 + job->t_per_task, job->T)};
 }
 
+static size_t rounded_columns(size_t K)
+{
+    return (K + BF16_STEP - 1) / BF16_STEP * BF16_STEP;
+}
+
 static void add_bias(const linear_job *job, const tile *at)
 {
     for (size_t t = at->t0; job->bias && t < at->t1; t++) {
@@ -65,6 +71,9 @@ static void dot_tile(const linear_job *job, const tile *at)
         dot_q_fn *dot = dtype_is_ggml(job->type) ? ggml_kernels_of(job->c->ops->ggml, job->type)->dot
                                                  : job->c->ops->dot_q[job->type - DTYPE_Q8];
         dot(out, job->N, x, T, w, N, job->K);
+    } else if (job->rounded) {
+        const size_t stride = rounded_columns(job->K);
+        job->c->ops->dot_bf16(out, job->N, job->rounded + at->t0 * stride, stride, T, w, job->K, N, job->K);
     } else {
         job->c->ops->dot_rows[job->type](out, job->N, job->x + at->t0 * job->K, job->K, T, w, job->K, N,
                                          job->K);
@@ -172,30 +181,73 @@ static void run_jobs(compute *c, linear_job *jobs, size_t n_jobs)
     pool_run(c->pool, group_task, jobs, n_tasks);
 }
 
-/* Whether T rows are multiplied in panels. */
-static bool takes_panels(const compute *c, dtype type, size_t T)
+/* How rows of x are packed for the weights of a product, or of several with the same rows: one behind the
+ * other in 8 bits, side by side, and in bf16. */
+typedef struct packing {
+    bool blocks, panels, rounded;
+} packing;
+
+static packing packing_for(const compute *c, dtype type, size_t T)
 {
-    const bool own = dtype_is_quantized(type) && !dtype_is_ggml(type);
-    return own && T >= PANEL_FROM && c->ops->panel_q[type - DTYPE_Q8];
+    const bool blocks = dtype_is_quantized(type), own = blocks && !dtype_is_ggml(type);
+    return (packing){.blocks = blocks,
+                     .panels = own && T >= PANEL_FROM && c->ops->panel_q[type - DTYPE_Q8],
+                     .rounded = type == DTYPE_BF16 && c->fast && c->ops->tiles_best && c->ops->dot_bf16};
 }
 
-/* Where the panels of T packed rows lie. */
-static quant_panel *panels_behind(const void *packed, size_t T, size_t K)
+static packing join(packing a, packing b)
 {
-    return (quant_panel *)(void *)((unsigned char *)(uintptr_t)packed + T * quant_x_bytes(K));
+    return (packing){a.blocks || b.blocks, a.panels || b.panels, a.rounded || b.rounded};
 }
 
-/* A product with T rows of x; packed as in linear_job. */
+/* Whether a has all that b wants. */
+static bool covers(packing a, packing b)
+{
+    return a.blocks >= b.blocks && a.panels >= b.panels && a.rounded >= b.rounded;
+}
+
+static size_t blocks_bytes(packing p, size_t T, size_t K)
+{
+    return p.blocks ? T * quant_x_bytes(K) : 0;
+}
+
+static size_t panels_bytes(packing p, size_t T, size_t K)
+{
+    return p.panels ? quant_panel_blocks(T, K) * sizeof(quant_panel) : 0;
+}
+
+/* Bytes of T packed rows. */
+static size_t packed_bytes(packing p, size_t T, size_t K)
+{
+    const size_t rounded = p.rounded ? T * rounded_columns(K) * sizeof(uint16_t) : 0;
+    return blocks_bytes(p, T, K) + panels_bytes(p, T, K) + rounded;
+}
+
+/* Where the panels and the rounded rows among T packed rows lie. */
+static quant_panel *panels_of(const void *packed, packing p, size_t T, size_t K)
+{
+    return (quant_panel *)(void *)((unsigned char *)(uintptr_t)packed + blocks_bytes(p, T, K));
+}
+
+static uint16_t *rounded_of(const void *packed, packing p, size_t T, size_t K)
+{
+    return (uint16_t *)(void *)((unsigned char *)(uintptr_t)packed + blocks_bytes(p, T, K) +
+                                panels_bytes(p, T, K));
+}
+
+/* A product with T rows of x, packed so. */
 static linear_job make_job(compute *c, float *out, const tensor *w, const float *x, const void *packed,
-                           size_t T)
+                           packing p, size_t T)
 {
     const size_t N = w->dims[0], K = tensor_len(w) / N;
+    const packing own = packing_for(c, w->type, T);
     c->n_products += (uint64_t)T * N * K;
     return (linear_job){.c = c,
                         .out = out,
                         .x = x,
                         .packed = packed,
-                        .panels = takes_panels(c, w->type, T) ? panels_behind(packed, T, K) : NULL,
+                        .panels = own.panels ? panels_of(packed, p, T, K) : NULL,
+                        .rounded = own.rounded ? rounded_of(packed, p, T, K) : NULL,
                         .w = w->data,
                         .type = w->type,
                         .T = T,
@@ -205,32 +257,30 @@ static linear_job make_job(compute *c, float *out, const tensor *w, const float 
                         .own = T <= NN_ROWS_EXACT || c->ops->dot_rows_best || dtype_is_quantized(w->type)};
 }
 
-/* Bytes of T packed rows, and of their panels. */
-static size_t packed_bytes(size_t T, size_t K, bool panels)
+/* A few rows: not worth a fork. */
+static void pack_rows(compute *c, void *packed, packing p, const float *x, size_t T, size_t K)
 {
-    return T * quant_x_bytes(K) + (panels ? quant_panel_blocks(T, K) * sizeof(quant_panel) : 0);
-}
-
-/* Rows of x in 8 bits go to the packed room. A few rows: not worth a fork. */
-static void quantize_rows(compute *c, void *packed, const float *x, size_t T, size_t K, bool panels)
-{
-    for (size_t t = 0; t < T; t++) {
+    for (size_t t = 0; p.blocks && t < T; t++) {
         quant_x row = quant_x_at(packed, K, t);
         c->ops->quantize_x(&row, x + t * K, K);
     }
-    if (panels) {
-        quant_pack_panels(panels_behind(packed, T, K), packed, T, K);
+    if (p.panels) {
+        quant_pack_panels(panels_of(packed, p, T, K), packed, T, K);
+    }
+    uint16_t *rounded = rounded_of(packed, p, T, K);
+    for (size_t t = 0; p.rounded && t < T; t++) {
+        c->ops->round_bf16(rounded + t * rounded_columns(K), x + t * K, K);
     }
 }
 
-static void multiply_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t row0,
-                           size_t T)
+static void multiply_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, packing p,
+                           size_t row0, size_t T)
 {
     linear_job jobs[NN_LINEAR_PARTS];
     for (size_t i = 0; i < n_parts; i++) {
         const tensor *w = parts[i].w;
         const size_t N = w->dims[0], K = tensor_len(w) / N;
-        jobs[i] = make_job(c, parts[i].out + row0 * N, w, x + row0 * K, c->packed, T);
+        jobs[i] = make_job(c, parts[i].out + row0 * N, w, x + row0 * K, c->packed, p, T);
         jobs[i].bias = parts[i].bias;
     }
     run_jobs(c, jobs, n_parts);
@@ -238,29 +288,28 @@ static void multiply_group(compute *c, const linear_part *parts, size_t n_parts,
 
 void nn_linear_group(compute *c, const linear_part *parts, size_t n_parts, const float *x, size_t T)
 {
+    const size_t room = sizeof(uint32_t) * PACKED_WORDS;
     linear_part used[NN_LINEAR_PARTS]; /* without empty ones */
     size_t n = 0, K = 0, rows = T;
-    bool panels = false;
+    packing p = {0};
     assert(n_parts <= NN_LINEAR_PARTS);
     for (size_t i = 0; i < n_parts; i++) {
         assert(parts[i].w->type != DTYPE_OTHER && parts[i].w->n_dims >= 2);
         if (parts[i].w->dims[0] > 0) {
             used[n++] = parts[i];
+            K = tensor_len(parts[i].w) / parts[i].w->dims[0];
+            p = join(p, packing_for(c, parts[i].w->type, T));
         }
     }
-    for (size_t i = 0; i < n; i++) {
-        if (dtype_is_quantized(used[i].w->type)) {
-            K = tensor_len(used[i].w) / used[i].w->dims[0];
-            rows = min_size(T, sizeof(uint32_t) * PACKED_WORDS / packed_bytes(QUANT_PANEL_ROWS, K, true) *
-                                   QUANT_PANEL_ROWS);
-            panels = panels || takes_panels(c, used[i].w->type, T);
-            assert(rows >= min_size(T, NN_ROWS_EXACT));
-        }
+    const size_t bytes = packed_bytes(p, QUANT_PANEL_ROWS, K);
+    if (bytes > 0) {
+        rows = min_size(T, room / bytes * QUANT_PANEL_ROWS);
+        assert(rows >= min_size(T, NN_ROWS_EXACT));
     }
     for (size_t row = 0; n > 0 && row < T; row += rows) {
         const size_t now = min_size(rows, T - row);
-        quantize_rows(c, c->packed, x + row * K, K ? now : 0, K, panels);
-        multiply_group(c, used, n, x, row, now);
+        pack_rows(c, c->packed, p, x + row * K, now, K);
+        multiply_group(c, used, n, x, p, row, now);
     }
 }
 
@@ -276,27 +325,28 @@ void nn_linear_each(compute *c, const linear_item *items, size_t n)
     for (size_t i = 0; i < n;) {
         linear_job jobs[LINEAR_JOBS];
         unsigned char *const packed = (unsigned char *)c->packed;
-        size_t n_jobs = 0, used = 0, at = 0; /* at: where the present x lies */
+        size_t n_jobs = 0, used = 0, at = 0; /* at: where the present x lies, */
+        packing has = {0};                   /* packed so */
+        const linear_item *before = NULL;    /* for this one */
         for (; i < n && n_jobs < LINEAR_JOBS; i++) {
             const linear_item *item = &items[i];
             const size_t K = tensor_len(item->w) / item->w->dims[0];
+            const packing p = packing_for(c, item->w->type, item->T);
+            const size_t bytes = packed_bytes(p, item->T, K);
             assert(item->T > 0 && item->T <= NN_ROWS_EXACT && item->w->dims[0] > 0);
-            if (dtype_is_quantized(item->w->type)) {
-                const linear_job *before = n_jobs ? &jobs[n_jobs - 1] : NULL;
-                const bool panels = takes_panels(c, item->w->type, item->T);
-                const bool again = before && dtype_is_quantized(before->type) && before->x == item->x &&
-                                   before->T == item->T && before->K == K && (!panels || before->panels);
-                const size_t bytes = packed_bytes(item->T, K, panels);
-                if (!again && used + bytes > room) {
+            const bool again = before && before->x == item->x && before->T == item->T &&
+                               tensor_len(before->w) / before->w->dims[0] == K && covers(has, p);
+            if (bytes > 0 && !again) {
+                if (used + bytes > room) {
                     break; /* one item fits always */
                 }
-                if (!again) {
-                    at = used;
-                    used += bytes;
-                    quantize_rows(c, packed + at, item->x, item->T, K, panels);
-                }
+                at = used;
+                used += bytes;
+                has = p;
+                before = item;
+                pack_rows(c, packed + at, p, item->x, item->T, K);
             }
-            jobs[n_jobs++] = make_job(c, item->out, item->w, item->x, packed + at, item->T);
+            jobs[n_jobs++] = make_job(c, item->out, item->w, item->x, packed + at, has, item->T);
         }
         run_jobs(c, jobs, n_jobs);
     }

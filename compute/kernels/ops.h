@@ -45,6 +45,9 @@ typedef void panel_q_fn(float *out, size_t out_stride, const quant_panel *x, siz
 /* Rows of x that lie side by side in a packed panel. */
 enum { TILE_ROWS = 64 };
 
+/* Columns that rows rounded by round_bf16 have a multiple of. */
+enum { BF16_STEP = 32 };
+
 /* Multiplications and additions in a round of peak_f32 and peak_q: 12 vectors of 16 lanes. */
 enum { PEAK_VECTORS = 12, PEAK_F32_FLOPS = PEAK_VECTORS * 16 * 2, PEAK_Q_OPS = PEAK_VECTORS * 64 * 2 };
 
@@ -119,6 +122,16 @@ typedef struct ops {
      * below 2^-126, is the instruction's own. */
     void (*tile_bf16)(float *sums, const uint32_t *x, const void *w, size_t w_stride, size_t T, size_t N,
                       size_t K);
+
+    /* Few rows in bf16; NULL where they are not faster. */
+
+    /* A row rounded to bf16 (nearest, ties to even); zeros from K up to a multiple of BF16_STEP. */
+    void (*round_bf16)(uint16_t *out, const float *x, size_t K);
+    /* out[t*out_stride + n] = sum_k x[t,k] * w[n,k] of rounded rows x and bf16 rows w, strides in elements. Lane
+     * k / 2 % 16 takes a pair of columns, pairs rising; lanes are added as in dot_rows. What happens inside a
+     * pair is the instruction's own, as above. */
+    void (*dot_bf16)(float *out, size_t out_stride, const uint16_t *x, size_t x_stride, size_t T,
+                     const void *w, size_t w_stride, size_t N, size_t K);
 
     /* The same in 8 bits, for weights in blocks. */
 

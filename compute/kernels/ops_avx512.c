@@ -64,7 +64,9 @@ const ops *ops_avx512_bf16(void)
                               .peak_q = peak_q_vnni,
                               .ggml = ggml_kernels_avx512_vnni,
                               .pack_bf16 = pack_avx512_bf16,
-                              .tile_bf16 = tile_avx512_bf16};
+                              .tile_bf16 = tile_avx512_bf16,
+                              .round_bf16 = round_avx512_bf16,
+                              .dot_bf16 = dot_avx512_bf16};
     return &table;
 }
 

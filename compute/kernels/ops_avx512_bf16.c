@@ -93,4 +93,146 @@ void tile_avx512_bf16(float *sums, const uint32_t *x, const void *w, size_t w_st
     }
 }
 
+/* ---- few rows: 32 columns of a row of weights in a register ---- */
+
+/* Rows of activations and of weights taken together: 24 accumulators for many rows, 16 for few. */
+enum { DOT_MOST_T = 8, DOT_MANY_N = 3, DOT_FEW_T = 4, DOT_FEW_N = 4, SUMS_MAX = 24 };
+
+/* A product under way; strides in bytes but for out. */
+typedef struct bf16_job {
+    float *out;
+    const unsigned char *x, *w;
+    size_t out_stride, x_stride, w_stride, N, K;
+} bf16_job;
+
+void round_avx512_bf16(uint16_t *out, const float *x, size_t K)
+{
+    for (size_t k = 0; k < K; k += BF16_STEP) {
+        const size_t n = K - k < BF16_STEP ? K - k : BF16_STEP, low = n < 16 ? n : 16;
+        const __m512 a = v_load_n(x + k, low, 0.0f), b = v_load_n(x + k + low, n - low, 0.0f);
+        _mm512_storeu_si512(out + k, (__m512i)_mm512_cvtne2ps_pbh(b, a));
+    }
+}
+
+/* Rows t .. t+nt-1 of x against weight rows n, n + apart, .. of nn. ask: for the weights to come. */
+static ALWAYS_INLINE void dot_block(const bf16_job *job, size_t t0, size_t n0, size_t apart, const size_t nt,
+                                    const size_t nn, bool ask)
+{
+    const unsigned char *x = job->x + t0 * job->x_stride, *w = job->w + n0 * job->w_stride;
+    const size_t w_step = apart * job->w_stride, rest = job->K % BF16_STEP;
+    __m512 acc[SUMS_MAX];
+    for (size_t i = 0; i < nt * nn; i++) {
+        acc[i] = v_set1(0.0f);
+    }
+    size_t k = 0;
+    for (; k + BF16_STEP <= job->K; k += BF16_STEP, x += CACHE_LINE, w += CACHE_LINE) {
+        __m512bh wv[DOT_FEW_N];
+        for (size_t n = 0; n < nn; n++) {
+            if (ask) {
+                prefetch_line(w + n * w_step);
+            }
+            wv[n] = (__m512bh)_mm512_loadu_si512(w + n * w_step);
+        }
+        for (size_t t = 0; t < nt; t++) {
+            const __m512bh xv = (__m512bh)_mm512_loadu_si512(x + t * job->x_stride);
+            for (size_t n = 0; n < nn; n++) {
+                acc[t * nn + n] = _mm512_dpbf16_ps(acc[t * nn + n], xv, wv[n]);
+            }
+        }
+    }
+    if (rest > 0) { /* x is padded with zeros, weights are not */
+        const __mmask32 known = (__mmask32)((1ull << rest) - 1);
+        for (size_t n = 0; n < nn; n++) {
+            const __m512bh wv = (__m512bh)_mm512_maskz_loadu_epi16(known, w + n * w_step);
+            for (size_t t = 0; t < nt; t++) {
+                const __m512bh xv = (__m512bh)_mm512_loadu_si512(x + t * job->x_stride);
+                acc[t * nn + n] = _mm512_dpbf16_ps(acc[t * nn + n], xv, wv);
+            }
+        }
+    }
+    float sums[SUMS_MAX];
+    for (size_t i = 0; i + 4 <= nt * nn; i += 4) {
+        v_sum4(sums + i, acc[i], acc[i + 1], acc[i + 2], acc[i + 3]);
+    }
+    for (size_t i = nt * nn / 4 * 4; i < nt * nn; i++) {
+        sums[i] = v_sum(acc[i]);
+    }
+    for (size_t i = 0; i < nt * nn; i++) {
+        job->out[(t0 + i / nn) * job->out_stride + n0 + i % nn * apart] = sums[i];
+    }
+}
+
+/* The same of T <= 8 rows; their number is a constant of each call. */
+static ALWAYS_INLINE void dot_rest(const bf16_job *job, size_t t0, size_t n, size_t apart, size_t T,
+                                   const size_t nn, bool ask)
+{
+    switch (T) {
+    case 1:
+        dot_block(job, t0, n, apart, 1, nn, ask);
+        break;
+    case 2:
+        dot_block(job, t0, n, apart, 2, nn, ask);
+        break;
+    case 3:
+        dot_block(job, t0, n, apart, 3, nn, ask);
+        break;
+    case 4:
+        dot_block(job, t0, n, apart, 4, nn, ask);
+        break;
+    default:
+        break;
+    }
+    if (nn == DOT_FEW_N) {
+        return;
+    }
+    switch (T) {
+    case 5:
+        dot_block(job, t0, n, apart, 5, nn, ask);
+        break;
+    case 6:
+        dot_block(job, t0, n, apart, 6, nn, ask);
+        break;
+    case 7:
+        dot_block(job, t0, n, apart, 7, nn, ask);
+        break;
+    case DOT_MOST_T:
+        dot_block(job, t0, n, apart, DOT_MOST_T, nn, ask);
+        break;
+    default:
+        break;
+    }
+}
+
+/* n_rows times nn rows of weights, slices of memory side by side, with all rows of x. */
+static ALWAYS_INLINE void dot_slices(const bf16_job *job, size_t n0, size_t n_rows, size_t T, const size_t nn)
+{
+    for (size_t n = n0; n < n0 + n_rows; n++) {
+        for (size_t t = 0; t < T; t += DOT_MOST_T) {
+            dot_rest(job, t, n, n_rows, T - t < DOT_MOST_T ? T - t : DOT_MOST_T, nn, t == 0);
+        }
+    }
+}
+
+void dot_avx512_bf16(float *out, size_t out_stride, const uint16_t *x, size_t x_stride, size_t T,
+                     const void *w, size_t w_stride, size_t N, size_t K)
+{
+    const bf16_job job = {.out = out,
+                          .x = (const unsigned char *)x,
+                          .w = w,
+                          .out_stride = out_stride,
+                          .x_stride = 2 * x_stride,
+                          .w_stride = 2 * w_stride,
+                          .N = N,
+                          .K = K};
+    const size_t nn = T <= DOT_FEW_T ? DOT_FEW_N : DOT_MANY_N, n_rows = N / nn;
+    if (nn == DOT_FEW_N) {
+        dot_slices(&job, 0, n_rows, T, DOT_FEW_N);
+    } else {
+        dot_slices(&job, 0, n_rows, T, DOT_MANY_N);
+    }
+    for (size_t n = n_rows * nn; n < N; n++) {
+        dot_slices(&job, n, 1, T, 1);
+    }
+}
+
 #endif

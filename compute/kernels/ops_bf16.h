@@ -10,5 +10,8 @@
 void pack_avx512_bf16(uint32_t *out, const float *x, size_t x_stride, size_t T, size_t K);
 void tile_avx512_bf16(float *sums, const uint32_t *x, const void *w, size_t w_stride, size_t T, size_t N,
                       size_t K);
+void round_avx512_bf16(uint16_t *out, const float *x, size_t K);
+void dot_avx512_bf16(float *out, size_t out_stride, const uint16_t *x, size_t x_stride, size_t T,
+                     const void *w, size_t w_stride, size_t N, size_t K);
 
 #endif

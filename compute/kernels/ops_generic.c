@@ -79,6 +79,28 @@ static void pack_bf16_generic(uint32_t *out, const float *x, size_t x_stride, si
     }
 }
 
+static void round_bf16_generic(uint16_t *out, const float *x, size_t K)
+{
+    for (size_t k = 0; k < (K + BF16_STEP - 1) / BF16_STEP * BF16_STEP; k++) {
+        out[k] = k < K ? bf16_from_f32(x[k]) : 0;
+    }
+}
+
+static void dot_bf16_generic(float *out, size_t out_stride, const uint16_t *x, size_t x_stride, size_t T,
+                             const void *w, size_t w_stride, size_t N, size_t K)
+{
+    for (size_t t = 0; t < T; t++) {
+        for (size_t n = 0; n < N; n++) {
+            float lane[LANES] = {0}, wide;
+            for (size_t k = 0; k < K; k++) {
+                widen_bf16_generic(&wide, (const unsigned char *)w + 2 * (n * w_stride + k), 1);
+                lane[k / 2 % LANES] += bf16_to_f32(x[t * x_stride + k]) * wide;
+            }
+            out[t * out_stride + n] = add_lanes(lane);
+        }
+    }
+}
+
 static void quantize_x_generic(quant_x *out, const float *x, size_t K)
 {
     const size_t Kp = quant_columns(K), n_blocks = Kp / QUANT_BLOCK;
@@ -567,6 +589,8 @@ const ops *ops_generic(void)
         .tile_f32 = tile_f32_generic,
         .pack_bf16 = pack_bf16_generic,
         .tile_bf16 = tile_bf16_generic,
+        .round_bf16 = round_bf16_generic,
+        .dot_bf16 = dot_bf16_generic,
         .unpack_q4 = unpack_q4_generic,
         .pack_q = pack_q_generic,
         .tile_q = tile_q_generic,

@@ -169,7 +169,7 @@ static const option_row ROWS[] = {
     ROW(CHOICE("cpu", "LEVEL", cpu, "generic avx2 avx512 native"), FOR(IN_ENGINE, SPEED),
         .help = "highest instruction set: generic, avx2, avx512, native", .standard_text = "native"),
     ROW(CHOICE("compute", "HOW", compute, "fast exact"), FOR(IN_ENGINE, SPEED),
-        .help = "arithmetic for prompts and images: fast, exact", .standard_text = "fast",
+        .help = "arithmetic: fast, exact", .standard_text = "fast",
         .more = "fast uses the processor's fastest kernels, which may round activations to bf16; exact uses "
                 "the float32 products of the reference checks."),
     ROW(SWITCH("mtp", mtp, 1), .also = "enable-mtp", FOR(IN_ENGINE, SPEED),

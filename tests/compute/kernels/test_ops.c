@@ -114,6 +114,38 @@ static void dot_case(dtype type, size_t T, size_t N, size_t K, size_t slack)
     free(x), free(w), free(half);
 }
 
+/* Few rows in bf16: near the specification, and a single element alone has the same bits. */
+static void dot_case_bf16(size_t T, size_t N, size_t K, size_t slack)
+{
+    const size_t x_stride = (K + BF16_STEP - 1) / BF16_STEP * BF16_STEP + slack, w_stride = K + 2 * slack;
+    const size_t out_stride = N + slack;
+    float *x = rng_floats(T * K + 1, 1), *w = rng_floats(N * w_stride, 1);
+    uint16_t *p = malloc(T * x_stride * sizeof *p), *q = malloc(T * x_stride * sizeof *q);
+    uint16_t *half = malloc((N * w_stride + 1) * sizeof *half);
+    for (size_t i = 0; i < N * w_stride; i++) {
+        half[i + 1] = i % w_stride < K ? bf16_cut(w[i]) : 0x7fff; /* what lies between rows must not count */
+    }
+    memset(p, 0x5a, T * x_stride * sizeof *p), memset(q, 0x5a, T * x_stride * sizeof *q);
+    x[0] = 1.00390625f; /* a tie */
+    for (size_t t = 0; t < T; t++) {
+        vec->round_bf16(p + t * x_stride, x + t * K, K);
+        gen->round_bf16(q + t * x_stride, x + t * K, K);
+    }
+    CHECK(memcmp(p, q, T * x_stride * sizeof *p) == 0);
+    float *a = guard(&out_a, T * out_stride), *b = guard(&out_b, T * out_stride);
+    vec->dot_bf16(a, out_stride, p, x_stride, T, half + 1, w_stride, N, K);
+    gen->dot_bf16(b, out_stride, p, x_stride, T, half + 1, w_stride, N, K);
+    check_close("dot_bf16", a, b, T * out_stride, 0, 1.2e-7 * (double)(K + 1) * 3);
+    check_guard(&out_a);
+    for (size_t i = 0; i < 4; i++) {
+        float one = GUARD_VALUE;
+        const size_t t = rng_u32() % T, n = rng_u32() % N;
+        vec->dot_bf16(&one, 1, p + t * x_stride, x_stride, 1, half + 1 + n * w_stride, w_stride, 1, K);
+        CHECK(memcmp(&one, &a[t * out_stride + n], sizeof one) == 0);
+    }
+    free(x), free(w), free(p), free(q), free(half);
+}
+
 static void check_dot(void)
 {
     for (dtype type = DTYPE_F32; type < DTYPE_OTHER; type++) {
@@ -123,6 +155,11 @@ static void check_dot(void)
             }
         }
         dot_case(type, 32, 64, 256, 0);
+    }
+    for (size_t i = 1; vec->dot_bf16 && i < ARRAY_LEN(lengths); i++) {
+        for (size_t T = 1; T <= 19; T += T < 9 ? 1 : 5) {
+            dot_case_bf16(T, 1 + rng_u32() % 40, lengths[i], i % 2 ? 3 : 0);
+        }
     }
 }
 
@@ -669,7 +706,7 @@ int main(void)
         CHECK(ops_select(l->mask) == vec);
         CHECK_STR(cpu_describe(l->mask), l->name);
         check_table();
-        CHECK(!(l->mask & CPU_AVX512_BF16) || vec->tile_bf16 != NULL);
+        CHECK(!(l->mask & CPU_AVX512_BF16) || (vec->tile_bf16 && vec->dot_bf16));
         if (below) {
             check_same_bits(below, vec);
         }
