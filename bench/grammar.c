@@ -124,6 +124,19 @@ static void measure(bench *b, const char *name, const char *schema, int n_walks)
     json_free(doc);
 }
 
+static void measure_all(bench *b, double trie_ms, int n_walks)
+{
+    printf("%d tokens; their trie: %.0f ms, %d nodes, %d for what follows a string\n", b->n_tokens, trie_ms,
+           b->trie->all.n_nodes, b->trie->rests.n_nodes);
+    for (int32_t i = 0; i < b->n_tokens; i++) {
+        b->random = b->random * 1664525u + 1013904223u;
+        b->noise[i] = (float)(b->random >> 8) * 0x1p-20f;
+    }
+    for (int i = 0; i < N_SCHEMAS; i++) {
+        measure(b, SCHEMAS[i].name, SCHEMAS[i].schema, n_walks);
+    }
+}
+
 int main(int argc, char **argv)
 {
     tokenizer *tok = NULL;
@@ -138,24 +151,17 @@ int main(int argc, char **argv)
     b.logits = malloc((size_t)b.n_tokens * sizeof *b.logits);
     b.noise = malloc((size_t)b.n_tokens * sizeof *b.noise);
     const int64_t start = cpu_ns();
-    if (!b.logits || !b.noise || token_trie_create(&b.trie, tok, &stop, 1, &d) != ERR_OK ||
-        sampler_create(&b.sampler, &p, b.n_tokens, b.n_tokens, &d) != ERR_OK) {
+    const bool can_run = b.logits && b.noise && token_trie_create(&b.trie, tok, &stop, 1, &d) == ERR_OK &&
+                         sampler_create(&b.sampler, &p, b.n_tokens, b.n_tokens, &d) == ERR_OK;
+    if (can_run) {
+        measure_all(&b, (double)(cpu_ns() - start) / 1e6, argc > 2 ? (int)strtol(argv[2], NULL, 10) : 20);
+    } else {
         fprintf(stderr, "%s\n", d.text);
-        return 1;
-    }
-    printf("%d tokens; their trie: %.0f ms, %d nodes, %d for what follows a string\n", b.n_tokens,
-           (double)(cpu_ns() - start) / 1e6, b.trie->all.n_nodes, b.trie->rests.n_nodes);
-    for (int32_t i = 0; i < b.n_tokens; i++) {
-        b.random = b.random * 1664525u + 1013904223u;
-        b.noise[i] = (float)(b.random >> 8) * 0x1p-20f;
-    }
-    for (int i = 0; i < N_SCHEMAS; i++) {
-        measure(&b, SCHEMAS[i].name, SCHEMAS[i].schema, argc > 2 ? (int)strtol(argv[2], NULL, 10) : 20);
     }
     sampler_destroy(b.sampler);
     token_trie_destroy(b.trie);
     tokenizer_close(tok);
     free(b.logits);
     free(b.noise);
-    return 0;
+    return can_run ? 0 : 1;
 }

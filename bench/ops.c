@@ -210,7 +210,7 @@ static void bench_attention(bench *b)
             b->first = SLOTS - b->T;
             snprintf(name, sizeof name, "attention 8/2 heads of 256, %s, %zu over 8192", kv_type_name(type),
                      b->T);
-            row(name, best(attention, b), b->T < PREFILL ? (double)(SLOTS / PAGE * page_bytes) : 0,
+            row(name, best(attention, b), b->T < PREFILL ? (double)SLOTS / PAGE * (double)page_bytes : 0,
                 4.0 * (double)b->T * ((double)SLOTS - (double)b->T / 2) * H * HD);
         }
         for (size_t p = 0; p < SLOTS / PAGE; p++) {

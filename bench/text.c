@@ -203,7 +203,7 @@ static err_code measure_decode(bench *b, err_detail *detail)
     engine_get_status(b->e, &before);
     for (int i = 0; err == ERR_OK && i < b->set.rounds; i++) {
         err = run_words(b, 1, 64, b->set.n_tokens, true, &a, detail);
-        plain[i] = decode_rate(&a->timings);
+        plain[i] = err == ERR_OK ? decode_rate(&a->timings) : 0;
         if (err == ERR_OK && has_mtp) {
             err = run_words(b, 1, 64, b->set.n_tokens, false, &a, detail);
             drafts[i] = decode_rate(&a->timings);
@@ -461,7 +461,7 @@ static err_code measure_copy(bench *b, err_detail *detail)
         err = err == ERR_OK ? ask(b, bytes_str(&text), &form, &p, &a, detail) : err;
         ratio[i] = err == ERR_OK ? decode_rate(&a->timings) / plain[i] : 0;
     }
-    if (err == ERR_OK) {
+    if (err == ERR_OK && a) {
         char what[64], note[96];
         snprintf(what, sizeof what, "%d tokens of the prompt, edited: plain", a->n);
         report(b, what, stats_median(plain, (size_t)rounds), "tokens/s", 0, "");

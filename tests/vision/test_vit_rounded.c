@@ -61,7 +61,8 @@ static void read_rows(const void *ctx, float *rows, size_t first, size_t n)
 {
     const size_t dim = *(const size_t *)ctx;
     for (size_t i = 0; i < n * dim; i++) {
-        const double patch = (double)(first + i / dim), at = (double)(i % dim);
+        const size_t row = first + i / dim, column = i % dim;
+        const double patch = (double)row, at = (double)column;
         rows[i] = (float)(0.7 * sin(0.37 * patch + 0.011 * at) + 0.3 * cos(1.7 * patch - 0.05 * at));
     }
 }
@@ -74,7 +75,8 @@ static size_t n_floats(const tower *t)
 static float *encode(const tower *t)
 {
     const vit_config *vc = vit_get_config(t->v);
-    const size_t dim = (size_t)(vc->in_channels * vc->temporal_patch_size * vc->patch_size * vc->patch_size);
+    const size_t dim = (size_t)vc->in_channels * (size_t)vc->temporal_patch_size * (size_t)vc->patch_size *
+                       (size_t)vc->patch_size;
     float *out = malloc(n_floats(t) * sizeof *out);
     err_detail d = {0};
     CHECK_OK(vit_encode(t->v, t->c, out, NULL, &(vit_rows){.read = read_rows, .ctx = &dim}, FRAMES, H, W, &d),
