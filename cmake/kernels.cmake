@@ -18,6 +18,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
         PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vnni;${level}")
     set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_avx512_bf16.c
         PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512bf16;${level}")
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/compute/kernels/ops_amx.c
+        PROPERTIES COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-int8;-mamx-bf16;${level}")
     set_source_files_properties(${CMAKE_SOURCE_DIR}/vision/image/resize_avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-O3")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     set(level -O3)

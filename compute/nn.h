@@ -1,5 +1,5 @@
 /* nn: the tensor operations that layers are written with. Each runs on the context's pool and picks
- * kernels from its table (generic, AVX2, AVX-512). Called from one thread at a time per context
+ * kernels from its table (ops.h). Called from one thread at a time per context
  * (engine thread).
  *
  *     compute *c; err = compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = ~0u}, &detail);

@@ -39,6 +39,11 @@ bool engine_parse_cpu(const char *text, unsigned *mask)
     return cpu_parse_level(text, mask);
 }
 
+const char *engine_cpu(void)
+{
+    return cpu_describe(cpu_flags());
+}
+
 const char *engine_wanted_blas(void)
 {
     return compute_wanted_blas();

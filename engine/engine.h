@@ -91,8 +91,11 @@ typedef struct engine_options {
     void *on_load_ctx;
 } engine_options;
 
-/* "generic", "avx2", "avx512" or "native" to a mask for cpu_mask; false for another word. */
+/* A level of --cpu (cpu_parse_level) to a mask for cpu_mask; false for another word. */
 bool engine_parse_cpu(const char *text, unsigned *mask);
+
+/* The highest level of this processor and system, in the words of --cpu; constant string. */
+const char *engine_cpu(void);
 
 /* What OPENBLAS_CORETYPE must say before the program starts; NULL: nothing, OpenBLAS knows the processor. */
 const char *engine_wanted_blas(void);

@@ -1,4 +1,4 @@
-/* cpu: the instruction sets that tests may use. PARLEY_CPU (generic, avx2, avx512, avx512+vnni) limits the program
+/* cpu: the instruction sets that tests may use. PARLEY_CPU (a level of cpu_parse_level) limits the program
  * (its option --cpu) and the tests alike, so that one machine stands for lesser ones.
  *
  *     unsigned flags = cpu_flags() & test_cpu_mask();

@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* sched_getaffinity */
+#define _GNU_SOURCE /* sched_getaffinity, syscall */
 #include "compute/kernels/cpu.h"
 
 #include <sched.h>
@@ -7,11 +7,24 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static bool has_f16c(void)
 {
     unsigned a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
+/* The tiles' state is 8 KiB of each thread that uses them, so Linux wants to be asked first; its headers in Debian 12
+ * have no names for that. */
+static bool has_amx(void)
+{
+    enum { BF16 = 1 << 22, TILE = 1 << 24, INT8 = 1 << 25, ALL = BF16 | TILE | INT8 };
+    enum { REQUEST_STATE = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & ALL) == ALL &&
+           syscall(SYS_arch_prctl, REQUEST_STATE, TILE_DATA) == 0;
 }
 
 unsigned cpu_flags(void)
@@ -27,6 +40,7 @@ unsigned cpu_flags(void)
         flags |= __builtin_cpu_supports("avx512vnni") ? CPU_AVX512_VNNI : 0;
         flags |= __builtin_cpu_supports("avx512bf16") ? CPU_AVX512_BF16 : 0;
         flags |= __builtin_cpu_is("amd") ? CPU_BF16_IS_FAST : 0;
+        flags |= has_amx() ? CPU_AMX : 0;
     }
     return flags;
 }
@@ -56,6 +70,9 @@ bool cpu_parse_level(const char *text, unsigned *mask)
         {"avx2", CPU_AVX2},
         {"avx512", CPU_AVX2 | CPU_AVX512},
         {"avx512+vnni", CPU_AVX2 | CPU_AVX512 | CPU_AVX512_VNNI},
+        {"avx512+vnni+bf16", CPU_AVX2 | CPU_AVX512 | CPU_AVX512_VNNI | CPU_AVX512_BF16 | CPU_BF16_IS_FAST},
+        {"avx512+vnni+bf16+amx",
+         CPU_AVX2 | CPU_AVX512 | CPU_AVX512_VNNI | CPU_AVX512_BF16 | CPU_BF16_IS_FAST | CPU_AMX},
         {"neon", CPU_NEON},
         {"neon+dotprod", CPU_NEON | CPU_NEON_DOTPROD},
     };
@@ -87,7 +104,7 @@ const char *cpu_describe(unsigned flags)
     case CPU_AVX512_BF16:
         return "avx512+bf16";
     case CPU_AVX512_VNNI | CPU_AVX512_BF16:
-        return "avx512+vnni+bf16";
+        return flags & CPU_AMX ? "avx512+vnni+bf16+amx" : "avx512+vnni+bf16";
     default:
         return "avx512";
     }

@@ -16,15 +16,18 @@ enum {
     CPU_NEON = 1 << 5, /* every aarch64 */
     CPU_NEON_DOTPROD = 1 << 6,
     CPU_NEON_I8MM = 1 << 7,
+    CPU_AMX = 1 << 8, /* tiles of bytes and of BF16, and the system's leave to use them */
 };
 
-/* Flags of this processor and operating system. */
+/* Flags of this processor and operating system. Where the processor has AMX, this asks the system to let the process use
+ * its tiles: for all threads, those that run already too. */
 unsigned cpu_flags(void);
 
-/* "native", "generic", "avx2", "avx512", "avx512+vnni", "neon", "neon+dotprod" to a mask for cpu_flags(); false for another word. */
+/* "native", "generic", "avx2", "avx512", "avx512+vnni", "avx512+vnni+bf16", "avx512+vnni+bf16+amx", "neon",
+ * "neon+dotprod" to a mask for cpu_flags(); false for another word. */
 bool cpu_parse_level(const char *text, unsigned *mask);
 
-/* "generic", "avx2", "avx512", "avx512+vnni+bf16" or "neon+dotprod+i8mm" for a set of flags; constant string. */
+/* "generic", "avx2", "avx512", "avx512+vnni+bf16+amx" or "neon+dotprod+i8mm" for a set of flags; constant string. */
 const char *cpu_describe(unsigned flags);
 
 /* Physical cores that this process may run on (its affinity mask, siblings counted once); at least

@@ -6,6 +6,10 @@ const ops *ops_select(unsigned flags)
 {
     const unsigned vnni = CPU_AVX2 | CPU_AVX512 | CPU_AVX512_VNNI;
     const unsigned bf16 = vnni | CPU_AVX512_BF16 | CPU_BF16_IS_FAST;
+    const unsigned amx = vnni | CPU_AVX512_BF16 | CPU_AMX;
+    if ((flags & amx) == amx && ops_avx512_amx()) {
+        return ops_avx512_amx();
+    }
     if ((flags & bf16) == bf16 && ops_avx512_bf16()) {
         return ops_avx512_bf16();
     }

@@ -118,8 +118,8 @@ typedef struct ops {
     void (*pack_bf16)(uint32_t *out, const float *x, size_t x_stride, size_t T, size_t K);
     /* sums[n*TILE_ROWS + t] += sum_k x[t,k] * w[n,k] of a packed x and bf16 rows w (stride in
      * elements); T counts in steps of 16, what is beyond it is of no use; K even. One accumulator
-     * an element, pairs in rising order; what is rounded inside a pair, and what happens to numbers
-     * below 2^-126, is the instruction's own. */
+     * an element, pairs in rising order; what is rounded inside a pair (with AMX inside 16 of them, even and
+     * odd columns apart), and what happens to numbers below 2^-126, is the instruction's own. */
     void (*tile_bf16)(float *sums, const uint32_t *x, const void *w, size_t w_stride, size_t T, size_t N,
                       size_t K);
 
@@ -224,6 +224,7 @@ const ops *ops_avx2(void);
 const ops *ops_avx512(void);
 const ops *ops_avx512_vnni(void); /* needs VNNI too */
 const ops *ops_avx512_bf16(void); /* needs VNNI and BF16 too */
+const ops *ops_avx512_amx(void);  /* needs VNNI, BF16 and AMX too */
 const ops *ops_neon(void);
 const ops *ops_neon_dotprod(void); /* needs the extension of dot products */
 const ops *ops_neon_i8mm(void);    /* needs the dot products too */

@@ -70,6 +70,22 @@ const ops *ops_avx512_bf16(void)
     return &table;
 }
 
+const ops *ops_avx512_amx(void)
+{
+    static const ops table = {.name = "avx512+vnni+bf16+amx",
+                              OPS_512_MEMBERS,
+                              .kv = KV_OPS_VNNI,
+                              .dot_q = {dot_q8_vnni, dot_q4_vnni},
+                              .panel_q = {panel_q8_vnni, panel_q4_vnni},
+                              .tile_q = tile_q_amx,
+                              .weights_q = weights_q_vnni,
+                              .peak_q = peak_q_vnni,
+                              .ggml = ggml_kernels_avx512_vnni,
+                              .pack_bf16 = pack_avx512_bf16,
+                              .tile_bf16 = tile_bf16_amx};
+    return &table;
+}
+
 #else
 
 const ops *ops_avx512(void)
@@ -83,6 +99,11 @@ const ops *ops_avx512_vnni(void)
 }
 
 const ops *ops_avx512_bf16(void)
+{
+    return NULL;
+}
+
+const ops *ops_avx512_amx(void)
 {
     return NULL;
 }

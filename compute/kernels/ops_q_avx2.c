@@ -283,7 +283,7 @@ static ALWAYS_INLINE void tile_block(const tile_kind kind, float *sums, const ti
 void tile_q_avx2(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                  size_t n_blocks)
 {
-    tile_q_of(sums, x, w, T, N, n_blocks);
+    tile_q_of(tile_q_blocks, sums, x, w, T, N, n_blocks);
 }
 
 #endif

@@ -40,18 +40,4 @@ static ALWAYS_INLINE void tile_q_blocks(const tile_kind kind, float *sums, const
     }
 }
 
-static ALWAYS_INLINE void tile_q_of(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T,
-                                    size_t N, size_t n_blocks)
-{
-    if (w->halves) {
-        tile_q_blocks(TILE_HALVES, sums, x, w, T, N, n_blocks);
-    } else if (!w->minimum) {
-        tile_q_blocks(TILE_PLAIN, sums, x, w, T, N, n_blocks);
-    } else if (w->wide) {
-        tile_q_blocks(TILE_WIDE, sums, x, w, T, N, n_blocks);
-    } else {
-        tile_q_blocks(TILE_MINIMA, sums, x, w, T, N, n_blocks);
-    }
-}
-
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "compute/kernels/kernel.h"
+#include "compute/kernels/ops_q_tile_512.h"
 #include "compute/kernels/vec_avx512.h"
 
 /* Twelve integers of the present block and their twelve sums, the inputs, a weight. */
@@ -31,17 +32,6 @@ static ALWAYS_INLINE __m512i four_weights(const uint8_t *at)
     int32_t bits;
     memcpy(&bits, at, sizeof bits);
     return _mm512_set1_epi32(bits);
-}
-
-/* What is added to the products of a part. */
-static ALWAYS_INLINE __m512i offset_of(const tile_kind kind, const tile_q_block *x, size_t t, size_t part)
-{
-    const __m512i all = _mm512_loadu_si512(&x->offset[t]);
-    if (kind != TILE_HALVES) {
-        return all;
-    }
-    const __m512i first = _mm512_loadu_si512(&x->offset_first[t]);
-    return part == 0 ? first : _mm512_sub_epi32(all, first);
 }
 
 /* Adds part `part` of block x, whose weights, scales and minima u, scale and minimum point to. */
@@ -72,7 +62,7 @@ static ALWAYS_INLINE void add_part(const tile_kind kind, __m512 sum[MOST_N][TILE
     }
     for (size_t v = 0; v < nv; v++) {
         const __m512i offset = offset_of(kind, x, t + v * TILE_SIDE, part);
-        const __m512 x_sum = _mm512_mul_ps(_mm512_cvtepi32_ps(offset), _mm512_set1_ps(-1.0f / 128));
+        const __m512 x_sum = sum_of_offset(offset);
 #pragma GCC unroll 12
         for (size_t n = 0; n < nn; n++) {
             const __m512i whole = minima ? acc[n][v] : _mm512_add_epi32(acc[n][v], offset);
@@ -126,7 +116,7 @@ static ALWAYS_INLINE void tile_block(const tile_kind kind, float *sums, const ti
 void tile_q_vnni(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                  size_t n_blocks)
 {
-    tile_q_of(sums, x, w, T, N, n_blocks);
+    tile_q_of(tile_q_blocks, sums, x, w, T, N, n_blocks);
 }
 
 /* 2^t by a polynomial whose error is far below half a byte's step; t <= 8. */

@@ -1,7 +1,8 @@
-/* doctor: what the sandbox of `parley serve` holds on this kernel. */
+/* doctor: which kernels this processor gets, and what the sandbox of `parley serve` holds on this system. */
 #include <stdio.h>
 #include <sys/utsname.h>
 
+#include "engine/engine.h"
 #include "server/cli/commands.h"
 #include "server/sandbox.h"
 
@@ -17,6 +18,7 @@ int command_doctor(void)
     struct utsname u;
     printf("kernel %s, Landlock %d, seccomp %s\n", uname(&u) == 0 ? u.release : "unknown", s.landlock,
            s.seccomp ? "there" : "not there");
+    printf("processor: %s (--cpu)\n", engine_cpu());
     if (s.is_sanitized) {
         printf("this build has a sanitizer and no sandbox\n");
         return 0;

@@ -19,8 +19,8 @@ int command_health(const options *o);  /* asks a running server whether it is re
 int command_pull(const options *o);    /* fetches a model from a hub */
 int command_list(const options *o);    /* lists the models of hubs that are here */
 int command_remove(const options *o);  /* removes one */
-int command_doctor(void);              /* prints what the sandbox holds on this kernel */
-int command_licenses(void);            /* prints all licenses */
+int command_doctor(void);   /* prints the processor's level, and what the sandbox holds on this kernel */
+int command_licenses(void); /* prints all licenses */
 /* What `parley serve --check` does; the event callback is set here. */
 int command_check(engine_options *eo);
 

@@ -166,8 +166,13 @@ static const option_row ROWS[] = {
     ROW(SWITCH("mlock", mlock, 0), FOR(IN_ENGINE, SPEED),
         .help = "lock memory, so that the system neither swaps nor drops what was loaded",
         .more = "Needs a sufficient limit of locked memory: `ulimit -l`, or LimitMEMLOCK= in a service."),
-    ROW(CHOICE("cpu", "LEVEL", cpu, "generic avx2 avx512 native"), FOR(IN_ENGINE, SPEED),
-        .help = "highest instruction set: generic, avx2, avx512, native", .standard_text = "native"),
+    ROW(CHOICE("cpu", "LEVEL", cpu,
+               "generic avx2 avx512 avx512+vnni avx512+vnni+bf16 avx512+vnni+bf16+amx neon neon+dotprod "
+               "native"),
+        FOR(IN_ENGINE, SPEED),
+        .help = "highest instruction set: generic, avx2, avx512, avx512+vnni, avx512+vnni+bf16, "
+                "avx512+vnni+bf16+amx, neon, neon+dotprod, native",
+        .standard_text = "native"),
     ROW(CHOICE("compute", "HOW", compute, "fast exact"), FOR(IN_ENGINE, SPEED),
         .help = "arithmetic: fast, exact", .standard_text = "fast",
         .more = "fast uses the processor's fastest kernels, which may round activations to bf16; exact uses "
@@ -548,7 +553,7 @@ static const command_row COMMANDS[] = {
     ROW(COMMAND(STOP, "stop"), .usage = "parley stop [--host ADDRESS] [--port N]",
         .help = "end the local server, after its running answers"),
     ROW(COMMAND(DOCTOR, "doctor"), .usage = "parley doctor",
-        .help = "what the sandbox of the server holds on this kernel"),
+        .help = "the processor's level, and what the server's sandbox holds here"),
     ROW(COMMAND(MANUAL, "manual"), .usage = "parley manual [parley.1 | parley.conf.5 | options]",
         .help = "the manual pages (roff), or a table of all options (Markdown)",
         .words = {offsetof(options, page)}, .n_words = 1),

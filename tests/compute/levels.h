@@ -25,6 +25,7 @@ static inline const test_level *test_levels(void)
         AVX512 = CPU_AVX2 | CPU_AVX512,
         VNNI = AVX512 | CPU_AVX512_VNNI,
         BF16 = VNNI | CPU_AVX512_BF16,
+        AMX = BF16 | CPU_AMX,
     };
     static const test_level all[] = {
         {"generic", 0, ops_generic},
@@ -32,6 +33,7 @@ static inline const test_level *test_levels(void)
         {"avx512", AVX512, ops_avx512},
         {"avx512+vnni", VNNI, ops_avx512_vnni},
         {"avx512+vnni+bf16", BF16, ops_avx512_bf16},
+        {"avx512+vnni+bf16+amx", AMX, ops_avx512_amx},
         {"neon", CPU_NEON, ops_neon},
         {"neon+dotprod", CPU_NEON | CPU_NEON_DOTPROD, ops_neon_dotprod},
         {"neon+dotprod+i8mm", CPU_NEON | CPU_NEON_DOTPROD | CPU_NEON_I8MM, ops_neon_i8mm},

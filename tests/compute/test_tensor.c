@@ -56,6 +56,11 @@ static void test_cpu(void)
     unsigned mask = 1;
     CHECK(cpu_parse_level("generic", &mask) && mask == 0);
     CHECK(cpu_parse_level("avx2", &mask) && mask == CPU_AVX2);
+    CHECK(cpu_parse_level("avx512+vnni+bf16", &mask) && (mask & CPU_AVX512_BF16) && !(mask & CPU_AMX));
+    CHECK(cpu_parse_level("avx512+vnni+bf16+amx", &mask) && (mask & CPU_AMX));
+    CHECK_STR(cpu_describe(mask), "avx512+vnni+bf16+amx");
+    CHECK_STR(cpu_describe(CPU_AVX2 | CPU_AVX512 | CPU_AVX512_VNNI | CPU_AMX),
+              "avx512+vnni"); /* AMX alone has no table */
     CHECK(cpu_parse_level("native", &mask) && mask == ~0u);
     CHECK(!cpu_parse_level("sse9", &mask) && mask == ~0u);
     CHECK_STR(cpu_describe(0), "generic");

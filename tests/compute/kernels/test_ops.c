@@ -5,6 +5,7 @@
 #include "compute/formats/half.h"
 #include "base/compiler.h"
 #include "tests/check.h"
+#include "tests/compute/kernels/amx_emulated.h"
 #include "tests/compute/levels.h"
 #include "tests/compute/rng.h"
 
@@ -697,6 +698,26 @@ static void check_same_bits(const ops *x, const ops *y)
     free(a), free(w), free(b);
 }
 
+/* The kernels for AMX on any processor with AVX-512 VNNI, the tile unit emulated: each tail of 16 rows of weights and
+ * of x, of 16 pairs of columns, and of blocks. */
+static void check_amx(void)
+{
+    const unsigned needed = CPU_AVX2 | CPU_AVX512 | CPU_AVX512_VNNI;
+    vec = ops_amx_emulated();
+    if (!vec || (cpu_flags() & test_cpu_mask() & needed) != needed) {
+        return;
+    }
+    check_tiles();
+    for (size_t N = 1; N <= 49; N++) {
+        const size_t T = 1 + N * 7 % TILE_ROWS;
+        tile_case_bf16(T, N, 2 * N, N % 3);
+        tile_case_bf16(T, N, 64 + 2 * (N % 17), 0);
+        for (size_t kind = 0; kind < 4; kind++) {
+            tile_case_q(kind % 2, kind / 2, T, N, 1 + N % 11);
+        }
+    }
+}
+
 int main(void)
 {
     const ops *below = NULL;
@@ -706,11 +727,12 @@ int main(void)
         CHECK(ops_select(l->mask) == vec);
         CHECK_STR(cpu_describe(l->mask), l->name);
         check_table();
-        CHECK(!(l->mask & CPU_AVX512_BF16) || (vec->tile_bf16 && vec->dot_bf16));
+        CHECK(!(l->mask & CPU_AVX512_BF16) || (vec->tile_bf16 && (vec->dot_bf16 || (l->mask & CPU_AMX))));
         if (below) {
             check_same_bits(below, vec);
         }
         below = l->mask ? vec : NULL;
     }
+    check_amx();
     CHECK_DONE();
 }
