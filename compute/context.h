@@ -36,6 +36,7 @@ struct compute {
     uint64_t n_products; /* see nn_products */
     bool fast;           /* products may round activations to bf16 */
     unsigned flags;      /* CPU_* in use */
+    int first_cpu;       /* of the calling thread; -1: anywhere */
     char description[128];
 };
 

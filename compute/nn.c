@@ -1,6 +1,7 @@
 /* The context: threads, kernel table, scratch, memory. */
 #include "compute/nn.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,43 @@
 #include "compute/context.h"
 #include "compute/kernels/cpu.h"
 #include "compute/gemm.h"
+#include "compute/numa.h"
 
 enum { ALIGNMENT = 64, MAX_THREADS = 1024 };
+static_assert((int)MAX_THREADS <= (int)NUMA_CPUS, "a processor for each");
 #define HUGE_PAGE ((size_t)2 << 20)
+
+/* Binds the pool's threads but the first. */
+static err_code bind_workers(compute *c, const numa_plan *plan, err_detail *detail)
+{
+    const size_t n_threads = pool_n_threads(c->pool);
+    c->first_cpu = numa_cpu(plan, 0, n_threads);
+    for (size_t i = 1; i < n_threads; i++) {
+        const int cpu = numa_cpu(plan, i, n_threads);
+        if (!pool_bind(c->pool, i, cpu)) {
+            return err_set(detail, ERR_UNSUPPORTED,
+                           "--numa spread: the system does not bind a thread to processor %d; use --numa off",
+                           cpu);
+        }
+    }
+    return ERR_OK;
+}
+
+void compute_bind_caller(compute *c)
+{
+    if (c->first_cpu >= 0) {
+        (void)pool_bind(c->pool, 0, c->first_cpu); /* workers could be bound: so can this */
+    }
+}
 
 err_code compute_create(compute **out, const compute_options *opt, err_detail *detail)
 {
+    numa_plan plan = {.n_nodes = 1};
+    err_code err = opt->spread ? numa_plan_read(&plan, NUMA_SYSTEM_DIR, NULL, detail) : ERR_OK;
+    err = err == ERR_OK ? numa_spread_memory(&plan, detail) : err;
+    if (err != ERR_OK) {
+        return err;
+    }
     size_t n_threads = opt->n_threads ? opt->n_threads : cpu_physical_cores();
     if (n_threads > MAX_THREADS) {
         return err_set(detail, ERR_INVALID, "%zu threads; at most %d are allowed", n_threads, MAX_THREADS);
@@ -38,10 +70,20 @@ err_code compute_create(compute **out, const compute_options *opt, err_detail *d
         compute_destroy(c);
         return err_set(detail, ERR_NOMEM, "cannot start %zu compute threads", n_threads);
     }
+    c->first_cpu = -1;
+    err = opt->spread ? bind_workers(c, &plan, detail) : ERR_OK;
+    if (err != ERR_OK) {
+        compute_destroy(c);
+        return err;
+    }
     gemm_setup();
+    char nodes[32] = "";
+    if (opt->spread) {
+        snprintf(nodes, sizeof nodes, " on %zu node%s", plan.n_nodes, plan.n_nodes == 1 ? "" : "s");
+    }
     const bool is_own = nn_many_is_exact(c);
-    snprintf(c->description, sizeof c->description, "%s, %zu thread%s, %s%s", cpu_describe(c->flags),
-             n_threads, n_threads == 1 ? "" : "s",
+    snprintf(c->description, sizeof c->description, "%s, %zu thread%s%s, %s%s", cpu_describe(c->flags),
+             n_threads, n_threads == 1 ? "" : "s", nodes,
              is_own ? "prompts and images by own kernels"
                     : "float products of prompts and images by OpenBLAS ",
              is_own ? "" : gemm_core());

@@ -42,15 +42,22 @@ typedef struct compute_options {
     size_t n_threads;  /* 0: one per physical core that this process may use */
     unsigned cpu_mask; /* ANDed with cpu_flags(); ~0u for all */
     bool fast;         /* see nn_linear and nn_linear_many */
+    /* Binds each thread to a processor, and spreads the memory that the calling thread and those that it starts touch
+     * first over the machine's nodes (numa.h). The thread that computes calls compute_bind_caller. */
+    bool spread;
 } compute_options;
 
 MUST_CHECK err_code compute_create(compute **out, const compute_options *opt, err_detail *detail);
-void compute_destroy(compute *c);                    /* NULL allowed */
+void compute_destroy(compute *c); /* NULL allowed */
+/* Binds the calling thread to the first processor, where compute_options.spread asked for it. */
+void compute_bind_caller(compute *c);
 uint64_t compute_progress_counter(const compute *c); /* see pool_progress_counter */
 size_t compute_n_threads(const compute *c);
 /* The kernels that OpenBLAS should have been started with (OPENBLAS_CORETYPE); NULL: it has them. */
 const char *compute_wanted_blas(void);
-const char *compute_describe(const compute *c); /* "avx2, 2 threads, prompts and images by own kernels" */
+const char *compute_describe(
+    const compute
+        *c); /* "avx2, 2 threads, prompts and images by own kernels"; "64 threads on 2 nodes" if spread */
 
 /* Zeroed buffer aligned to 64 (huge pages where it helps); NULL if out of memory. Freed with
  * compute_free. */

@@ -109,11 +109,12 @@ static void slice_task(void *ctx, size_t task, size_t thread)
 }
 
 /* Each round of tasks, one a thread, takes half of what is left of all products: threads begin with
- * long slices and end together. Returns how many there are. */
+ * long slices and end together. Returns how many there are. With many threads slices end shorter: what the last
+ * one holds is a larger part of all there (docs/scale.md). */
 static size_t cut_slices(compute *c, const linear_job *jobs, size_t n_jobs)
 {
-    enum { LEAST_BYTES = 1 << 16, BLOCK = 8 }; /* rows in steps of a kernel's block */
-    const size_t n_threads = compute_n_threads(c);
+    enum { BLOCK = 8, MANY_THREADS = 32 }; /* rows in steps of a kernel's block */
+    const size_t n_threads = compute_n_threads(c), least = n_threads < MANY_THREADS ? 1 << 16 : 1 << 14;
     size_t left = 0, share = 0, n = 0;
     for (size_t i = 0; i < n_jobs; i++) {
         left += jobs[i].N * jobs[i].row_bytes;
@@ -123,7 +124,7 @@ static size_t cut_slices(compute *c, const linear_job *jobs, size_t n_jobs)
         for (size_t n0 = 0; n0 < job->N; n++) {
             if (n % n_threads == 0) {
                 share = left / n_threads / 2;
-                share = share > LEAST_BYTES ? share : LEAST_BYTES;
+                share = share > least ? share : least;
             }
             const size_t rows = (share / job->row_bytes + BLOCK) / BLOCK * BLOCK;
             const size_t n1 = n_threads > 1 ? min_size(n0 + rows, job->N) : job->N;

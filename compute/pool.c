@@ -4,9 +4,11 @@
  * worker that wakes late simply finds nothing to take, and pool_run waits for tasks, never for
  * workers. Idle workers spin for a bounded time, then sleep on a condition.
  */
+#define _GNU_SOURCE /* pthread_setaffinity_np */
 #include "compute/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -183,6 +185,15 @@ void pool_destroy(pool *p)
 size_t pool_n_threads(const pool *p)
 {
     return p->n_threads;
+}
+
+bool pool_bind(pool *p, size_t thread, int cpu)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    return pthread_setaffinity_np(thread == 0 ? pthread_self() : p->workers[thread - 1].thread, sizeof one,
+                                  &one) == 0;
 }
 
 static void wait_for_tasks(pool *p)

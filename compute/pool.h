@@ -11,6 +11,7 @@
 #ifndef PARLEY_COMPUTE_POOL_H
 #define PARLEY_COMPUTE_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,10 @@ typedef void pool_fn(void *ctx, size_t task, size_t thread);
 MUST_CHECK pool *pool_create(size_t n_threads);
 void pool_destroy(pool *p); /* NULL allowed */
 size_t pool_n_threads(const pool *p);
+
+/* Binds thread `thread` of the pool to a processor: a worker, or for 0 the calling thread, which is to be the one that
+ * calls pool_run. False if the system refuses. */
+bool pool_bind(pool *p, size_t thread, int cpu);
 
 /* Calls fn for every task 0..n_tasks-1 and returns when all are done. A nested call runs serially.
  * On x86 tasks take floats below 2^-126 for zero and write them as zero. */

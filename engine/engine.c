@@ -458,7 +458,8 @@ static void report_quantizing(void *ctx, uint64_t done, uint64_t total)
 
 static err_code open_parts(engine *e, const engine_options *opt, err_detail *detail)
 {
-    const compute_options co = {.n_threads = opt->n_threads, .cpu_mask = opt->cpu_mask, .fast = !opt->exact};
+    const compute_options co = {
+        .n_threads = opt->n_threads, .cpu_mask = opt->cpu_mask, .fast = !opt->exact, .spread = opt->spread};
     err_code err = compute_create(&e->compute, &co, detail);
     if (err != ERR_OK) {
         return err;

@@ -77,6 +77,7 @@ typedef struct engine_options {
     unsigned cpu_mask;          /* ~0u: all instruction sets */
     int layer_bits, head_bits;  /* matrices are quantized to blocks of 8 or 4 bits; 0: as stored */
     int vision_bits;            /* the same of the vision tower; 8 or 0 */
+    bool spread;                /* threads bound to processors, memory on all nodes (compute_options) */
     bool huge_pages;            /* weights are copied into huge pages (model/weights_copy.h) */
     bool lock_memory;           /* lock memory (mlockall); a failure is only a warning */
     bool rope_bf16;             /* see model_open_options */

@@ -122,6 +122,7 @@ static bool step(engine *e)
 void *engine_thread(void *arg)
 {
     engine *e = arg;
+    compute_bind_caller(e->compute);
     for (;;) {
         if (atomic_exchange(&e->sweep_cache, false) && e->cache) {
             prefix_cache_sweep(e->cache);

@@ -110,13 +110,11 @@ const char *cpu_describe(unsigned flags)
     }
 }
 
-/* The lowest-numbered sibling of a processor stands for its core; a processor without a topology
- * file stands for itself. */
-static int first_sibling(int processor)
+int cpu_first_sibling(const char *dir, int processor)
 {
-    char path[96];
+    char path[512];
     int first = processor;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", processor);
+    snprintf(path, sizeof path, "%s/cpu/cpu%d/topology/thread_siblings_list", dir, processor);
     FILE *f = fopen(path, "r");
     if (f) {
         if (fscanf(f, "%d", &first) != 1) {
@@ -136,7 +134,7 @@ size_t cpu_physical_cores(void)
     }
     for (int i = 0; i < CPU_SETSIZE; i++) {
         if (CPU_ISSET(i, &allowed)) {
-            int first = first_sibling(i);
+            int first = cpu_first_sibling("/sys/devices/system", i);
             CPU_SET(first >= 0 && first < CPU_SETSIZE ? first : i, &cores);
         }
     }

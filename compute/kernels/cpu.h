@@ -34,4 +34,8 @@ const char *cpu_describe(unsigned flags);
  * 1. */
 size_t cpu_physical_cores(void);
 
+/* The lowest-numbered processor of the same core, as `dir`/cpu describes them (/sys/devices/system); itself where
+ * nothing is known. */
+int cpu_first_sibling(const char *dir, int processor);
+
 #endif

@@ -220,6 +220,7 @@ bool command_engine_options(engine_options *out, const options *o)
                    .backbone = (float)o->spec_prefill_backbone},
         .prompt_lookup = (int32_t)o->prompt_lookup,
         .n_threads = (size_t)o->threads,
+        .spread = strcmp(o->numa, "spread") == 0,
         .huge_pages = o->huge_pages,
         .lock_memory = o->mlock,
         .cpu_mask = ~0u,

@@ -61,7 +61,7 @@ typedef struct options {
     const char *pin;          /* with commas */
     int64_t reasoning_budget; /* -1: no limit */
     int64_t ctx_size, parallel, queue, threads, batch_size;
-    const char *cpu, *compute, *quantize, *quantize_head, *quantize_vision;
+    const char *cpu, *numa, *compute, *quantize, *quantize_head, *quantize_vision;
     const char *cache_type, *cache_scope;
     bool mtp, prefix_cache, huge_pages, mlock;
     bool continuous_batching, auto_tool_choice; /* without effect, as are these: */

@@ -173,6 +173,11 @@ static const option_row ROWS[] = {
         .help = "highest instruction set: generic, avx2, avx512, avx512+vnni, avx512+vnni+bf16, "
                 "avx512+vnni+bf16+amx, neon, neon+dotprod, native",
         .standard_text = "native"),
+    ROW(CHOICE("numa", "HOW", numa, "off spread"), FOR(IN_ENGINE, SPEED), .standard_text = "off",
+        .help = "for machines of several memory nodes: off, spread",
+        .more = "spread binds each compute thread to a processor, the nodes in equal shares, and takes "
+                "memory from all "
+                "nodes in turn. A model's file that the system has in memory already stays where it is."),
     ROW(CHOICE("compute", "HOW", compute, "fast exact"), FOR(IN_ENGINE, SPEED),
         .help = "arithmetic: fast, exact", .standard_text = "fast",
         .more = "fast uses the processor's fastest kernels, which may round activations to bf16; exact uses "

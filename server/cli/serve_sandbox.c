@@ -195,8 +195,13 @@ static void allow_program(sandbox *s)
 
 static void allow_system(sandbox *s, bool has_names)
 {
-    static const char *const READ[] = {"/proc/self/",   "/proc/meminfo",           "/proc/pressure",
-                                       "/proc/cpuinfo", "/sys/devices/system/cpu", "/sys/fs/cgroup",
+    static const char *const READ[] = {"/proc/self/",
+                                       "/proc/meminfo",
+                                       "/proc/pressure",
+                                       "/proc/cpuinfo",
+                                       "/sys/devices/system/cpu",
+                                       "/sys/devices/system/node",
+                                       "/sys/fs/cgroup",
                                        "/dev/urandom"};
     static const char *const NAMES[] = {"/etc/resolv.conf",
                                         "/etc/hosts",
