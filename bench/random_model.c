@@ -3,9 +3,9 @@
  * of 35B-A3B, but four of them and a quarter of the experts: a token goes through as many of each
  * layer.
  *
- *     build/random_model --shape 0.8b|2b|4b|9b|a3b|seedling [--seed N] [--layers N] OUT
+ *     build/random_model --shape 0.8b|2b|4b|9b|a3b|seedling [--seed N] [--layers N] [--experts N] OUT
  *
- * --layers: a shallower model of that shape, a multiple of 4.
+ * --layers: a shallower model of that shape, a multiple of 4. --experts: another number of them (a3b).
  * Weights are bf16, normal with deviation 0.02 (norms as after initialisation), so that activations
  * stay finite. The tokenizer is the small one of the tests: ids beyond it exist in the head and are
  * never produced.
@@ -428,7 +428,7 @@ int main(int argc, char **argv)
     const shape *s = NULL;
     const char *dir = NULL;
     uint64_t seed = 1;
-    long layers = 0;
+    long layers = 0, experts = 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--shape") == 0 && i + 1 < argc) {
             s = find_shape(argv[++i]);
@@ -436,17 +436,21 @@ int main(int argc, char **argv)
             seed = strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--layers") == 0 && i + 1 < argc) {
             layers = strtol(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--experts") == 0 && i + 1 < argc) {
+            experts = strtol(argv[++i], NULL, 10);
         } else {
             dir = argv[i];
         }
     }
-    if (!s || !dir || dir[0] == '-' || layers < 0 || layers > s->layers || layers % 4 != 0) {
-        fprintf(stderr,
-                "usage: random_model --shape 0.8b|2b|4b|9b|a3b|seedling [--seed N] [--layers N] OUT\n");
+    if (!s || !dir || dir[0] == '-' || layers < 0 || layers > s->layers || layers % 4 != 0 || experts < 0 ||
+        experts > 1024 || (experts > 0 && experts < s->experts_used)) {
+        fprintf(stderr, "usage: random_model --shape 0.8b|2b|4b|9b|a3b|seedling [--seed N] [--layers N] "
+                        "[--experts N] OUT\n");
         return 2;
     }
     shape shallow = *s;
     shallow.layers = layers ? (int)layers : s->layers;
+    shallow.experts = experts && s->experts ? (int)experts : s->experts;
     s = &shallow;
     if (mkdir(dir, 0777) != 0 && errno != EEXIST) {
         die("cannot make", dir);

@@ -33,10 +33,10 @@ struct compute {
     uint32_t *packed; /* [PACKED_WORDS] */
     slice *slices;    /* [slices_max]: tasks of the present products (nn_linear.c) */
     size_t slices_max;
-    uint64_t n_products; /* see nn_products */
-    bool fast;           /* products may round activations to bf16 */
-    unsigned flags;      /* CPU_* in use */
-    int first_cpu;       /* of the calling thread; -1: anywhere */
+    uint64_t n_products, n_padding; /* see nn_products, nn_padding */
+    bool fast;                      /* products may round activations to bf16 */
+    unsigned flags;                 /* CPU_* in use */
+    int first_cpu;                  /* of the calling thread; -1: anywhere */
     char description[128];
 };
 

@@ -316,6 +316,7 @@ static void count_products(compute *c, const linear_part *parts, size_t n_parts,
 {
     for (size_t i = 0; i < n_parts; i++) {
         c->n_products += (uint64_t)T * tensor_len(parts[i].w);
+        c->n_padding += (uint64_t)((16 - T % 16) % 16) * tensor_len(parts[i].w);
     }
 }
 
@@ -403,6 +404,11 @@ void nn_linear_many_each(compute *c, const linear_many *items, size_t n)
     if (n_jobs > 0) {
         run_jobs(c, jobs, n_jobs);
     }
+}
+
+uint64_t nn_padding(const compute *c)
+{
+    return c->n_padding;
 }
 
 bool nn_many_is_exact(const compute *c)

@@ -19,13 +19,7 @@
 #include "model/cost.h"
 
 enum { CACHE_DEFAULT_MIB = 1024, VISION_CACHE_DEFAULT_MIB = 256 };
-enum {
-    N_CTX_DEFAULT_MAX = 32768,
-    N_CTX_SHORT = 4096,
-    N_CTX_MIN = 256,
-    PREFILL_CHUNK_DEFAULT = 512,
-    N_PARALLEL_DEFAULT = 4
-};
+enum { N_CTX_DEFAULT_MAX = 32768, N_CTX_SHORT = 4096, N_CTX_MIN = 256, N_PARALLEL_DEFAULT = 4 };
 
 static void report_load(const engine_options *opt, const char *stage, double fraction)
 {
@@ -131,10 +125,12 @@ static err_code choose_chunk(engine *e, const engine_options *opt, err_detail *d
     const model_config *cfg = model_get_config(e->model);
     const int64_t unit = (int64_t)e->processor.patch_size * e->processor.merge_size;
     int64_t whole = e->vision && cfg->media_see_both_ways ? e->processor.image_max_pixels / (unit * unit) : 0;
-    e->prefill_chunk = opt->prefill_chunk ? opt->prefill_chunk : PREFILL_CHUNK_DEFAULT;
+    e->prefill_chunk = opt->prefill_chunk ? opt->prefill_chunk : model_config_prompt_rows(cfg);
     if (e->prefill_chunk > KV_WINDOW_ROWS && model_config_has_ring(cfg)) {
-        log_warn("eng", "--batch-size is %d; the windows of this model have room for %d", e->prefill_chunk,
-                 KV_WINDOW_ROWS);
+        if (opt->prefill_chunk) {
+            log_warn("eng", "--batch-size is %d; the windows of this model have room for %d",
+                     e->prefill_chunk, KV_WINDOW_ROWS);
+        }
         e->prefill_chunk = KV_WINDOW_ROWS;
     }
     if (whole > KV_WINDOW_ROWS) {

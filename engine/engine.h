@@ -51,7 +51,7 @@ typedef struct engine_options {
     int32_t n_ctx;             /* 0: the model's, at most 32768 */
     int32_t n_parallel;        /* sequences decoded together; 0: 4, fewer where memory is short */
     int32_t n_queue;           /* requests waiting; 0: LIMIT_QUEUE */
-    int32_t prefill_chunk;     /* tokens computed together; 0: 512 */
+    int32_t prefill_chunk;     /* tokens computed together; 0: model_config_prompt_rows */
     const char *cache_type;    /* keys and values: as --cache-type; NULL: f16, or f32 if exact */
     int64_t cache_mib; /* prefix cache; -1: 1024, or an eighth of the free memory if that is less; 0: none */
     const char *cache_disk;   /* folder of the prefix cache's second tier; NULL: none */

@@ -196,6 +196,15 @@ static inline size_t model_config_expert_width(const model_config *cfg)
     return (size_t)(cfg->expert_latent_size ? cfg->expert_latent_size : cfg->hidden_size);
 }
 
+/* Rows of a prompt that are best computed together. With experts each gets about MOE_ROWS of them: rows of an expert come
+ * in steps of 16, so that less than a tenth of the products fills these up, and its weights are read once for that many. */
+static inline int32_t model_config_prompt_rows(const model_config *cfg)
+{
+    enum { ROWS = 512, MOST = 2048, MOE_ROWS = 96, STEP = 64 };
+    const int64_t wanted = cfg->n_experts > 0 ? (int64_t)MOE_ROWS * cfg->n_experts / cfg->n_experts_used : 0;
+    return wanted >= MOST ? MOST : wanted <= ROWS ? ROWS : (int32_t)((wanted + STEP - 1) / STEP * STEP);
+}
+
 /* Whether the id ends an answer. */
 bool model_config_is_stop(const model_config *cfg, int32_t id);
 

@@ -117,8 +117,9 @@ static const option_row ROWS[] = {
         .help = "answers computed at the same time", .note = "4, fewer where memory is short"),
     ROW(INT("queue", "N", queue, LIMIT_QUEUE, 1, 4096), .also = "max-queue", FOR(IN_SERVE, SPEED),
         .help = "requests that may wait; more get 429"),
-    ROW(INT("batch-size", "N", batch_size, 512, 16, 8192), .also = "prefill-step-size", .letters = "b",
-        FOR(IN_ENGINE, SPEED), .help = "prompt tokens computed in one step"),
+    ROW(INT("batch-size", "N", batch_size, 0, 16, 8192), .also = "prefill-step-size", .letters = "b",
+        FOR(IN_ENGINE, SPEED), .help = "prompt tokens computed in one step",
+        .note = "512; with many experts up to 2048"),
     ROW(INT("mem-limit", "MIB", mem_limit, 0, 0, 1 << 24), FOR(IN_ENGINE, SPEED),
         .help = "memory for weights, sequence states, caches and requests together; the server refuses to "
                 "start if they do not fit",

@@ -124,7 +124,7 @@ test('command line, then environment, then config file, then built-in', () => {
     assert.deepEqual(c.queue, { value: '7', from: 'environment' });
     assert.deepEqual(c.parallel, { value: '6', from: 'config file' });
     assert.deepEqual(c.mtp, { value: 'off', from: 'config file' });
-    assert.deepEqual(c['batch-size'], { value: '512', from: '' });
+    assert.deepEqual(c['spec-prefill-threshold'], { value: '8192', from: '' });
     assert.equal(configuration([], { PARLEY_CONFIG: path }).port.value, '1001');
     const lists = configFile('lists.conf', 'route = when media use a/m\nupstream = a=http://x\n[serve]\nupstream = b=http://y,http://z\nroute = when queue > 3 use b/m\n');
     const { upstream, route } = configuration(['--config', lists]);
