@@ -256,6 +256,15 @@ void nn_attention_segments(compute *c, float *out, const float *qkv, const int32
 void nn_conv_silu(compute *c, float *out, float *tail, const float *u, const float *w, const float *bias,
                   size_t T, size_t C, size_t u_stride);
 
+/* The same of several sequences, handed to the threads at once. */
+typedef struct conv_run {
+    float *out, *tail; /* [T, C], [3, C] */
+    const float *u;    /* [T, C] */
+    size_t T;
+} conv_run;
+void nn_conv_silu_each(compute *c, const conv_run *runs, size_t n, const float *w, const float *bias,
+                       size_t C, size_t u_stride);
+
 /* beta = sigmoid(b); g = -exp(A_log) * softplus(a + dt_bias) (log decay, <= 0); all [T, H]; A_log,
  * dt_bias [H]. */
 void nn_delta_gates(compute *c, float *beta, float *g, const float *b, const float *a, const float *A_log,
@@ -283,6 +292,15 @@ void nn_delta_recurrent(compute *c, float *out, float *state, float *const *stat
                         const float *beta, const float *g, const delta_shape *s, size_t T);
 void nn_delta_chunked(compute *c, float *out, float *state, const float *conv, const float *beta,
                       const float *g, const delta_shape *s, size_t T);
+
+/* nn_delta_recurrent of several sequences, handed to the threads at once; each result is what it gives. */
+typedef struct delta_run {
+    float *out, *state;
+    float *const *states; /* or NULL */
+    const float *conv, *beta, *g;
+    size_t T;
+} delta_run;
+void nn_delta_recurrent_each(compute *c, const delta_run *runs, size_t n, const delta_shape *s);
 
 /* ---- Mamba-2 (docs/model.md B.7; state space duality, arXiv 2405.21060) ---- */
 

@@ -17,38 +17,50 @@ enum { CHUNK = NN_DELTA_BLOCK, COLUMNS = 128, ROW_GROUP = 32, CHANNELS = 64, CON
 
 typedef struct conv_job {
     const ops *ops;
-    float *out, *tail;
-    const float *u, *w, *bias;
-    size_t T, C, u_stride;
+    const conv_run *runs;
+    const float *w, *bias;
+    size_t C, u_stride;
     size_t channels; /* of a task */
+    size_t n_tasks;  /* of a sequence */
 } conv_job;
 
 /* Row `row` of the sequence that starts three rows before u. */
-static const float *conv_row(const conv_job *job, size_t row)
+static const float *conv_row(const conv_job *job, const conv_run *run, size_t row)
 {
-    return row < 3 ? job->tail + row * job->C : job->u + (row - 3) * job->u_stride;
+    return row < 3 ? run->tail + row * job->C : run->u + (row - 3) * job->u_stride;
 }
 
 static void conv_task(void *ctx, size_t task, size_t thread)
 {
     (void)thread;
     const conv_job *job = ctx;
-    size_t c0 = task * job->channels, n = min_size(job->channels, job->C - c0);
-    job->ops->conv_silu(job->out + c0, job->C, job->u + c0, job->u_stride, job->tail + c0, job->C,
-                        job->w + c0 * 4, job->bias ? job->bias + c0 : NULL, job->T, n);
+    const conv_run *run = &job->runs[task / job->n_tasks];
+    size_t c0 = task % job->n_tasks * job->channels, n = min_size(job->channels, job->C - c0);
+    job->ops->conv_silu(run->out + c0, job->C, run->u + c0, job->u_stride, run->tail + c0, job->C,
+                        job->w + c0 * 4, job->bias ? job->bias + c0 : NULL, run->T, n);
     /* Rising order: a short call moves tail rows down, and none is read after it was written. */
     for (size_t i = 0; i < 3; i++) {
-        memmove(job->tail + i * job->C + c0, conv_row(job, job->T + i) + c0, n * sizeof(float));
+        memmove(run->tail + i * job->C + c0, conv_row(job, run, run->T + i) + c0, n * sizeof(float));
     }
+}
+
+void nn_conv_silu_each(compute *c, const conv_run *runs, size_t n, const float *w, const float *bias,
+                       size_t C, size_t u_stride)
+{
+    size_t T = 0;
+    for (size_t i = 0; i < n; i++) {
+        T = max_size(T, runs[i].T);
+    }
+    /* Enough values in a task to pay for handing it over. */
+    size_t blocks = T ? CONV_VALUES / T / CHANNELS : 0, channels = CHANNELS * (blocks ? blocks : 1);
+    conv_job job = {c->ops, runs, w, bias, C, u_stride, channels, (C + channels - 1) / channels};
+    pool_run(c->pool, conv_task, &job, n * job.n_tasks);
 }
 
 void nn_conv_silu(compute *c, float *out, float *tail, const float *u, const float *w, const float *bias,
                   size_t T, size_t C, size_t u_stride)
 {
-    /* Enough values in a task to pay for handing it over. */
-    size_t blocks = T ? CONV_VALUES / T / CHANNELS : 0, channels = CHANNELS * (blocks ? blocks : 1);
-    conv_job job = {c->ops, out, tail, u, w, bias, T, C, u_stride, channels};
-    pool_run(c->pool, conv_task, &job, (C + channels - 1) / channels);
+    nn_conv_silu_each(c, &(conv_run){out, tail, u, T}, 1, w, bias, C, u_stride);
 }
 
 /* ---- gates ---- */
@@ -88,14 +100,11 @@ void nn_delta_gates(compute *c, float *beta, float *g, const float *b, const flo
 
 /* ---- the operator ---- */
 
+/* One sequence. */
 typedef struct delta_job {
     compute *c;
-    float *out, *state;
-    float *const *states;
-    const float *conv, *beta, *g;
+    delta_run run;
     delta_shape s;
-    size_t T;
-    size_t n_blocks; /* recurrent: column blocks of a head */
 } delta_job;
 
 static void check_shape(const delta_shape *s)
@@ -115,7 +124,7 @@ static void load_qk(const delta_job *job, float *q, float *k, size_t h, size_t t
 {
     const delta_shape *s = &job->s;
     size_t key_head = s->tiled ? h % s->n_k : h / (s->n_v / s->n_k), width = conv_width(s);
-    const float *row = job->conv + t0 * width + key_head * s->dk;
+    const float *row = job->run.conv + t0 * width + key_head * s->dk;
     float scale = 1.0f / sqrtf((float)s->dk);
     for (size_t r = 0; r < n; r++, row += width) {
         job->c->ops->l2norm(q + r * s->dk, row, scale, s->dk);
@@ -127,46 +136,69 @@ static void load_qk(const delta_job *job, float *q, float *k, size_t h, size_t t
 static const float *value_row(const delta_job *job, size_t h, size_t t)
 {
     const delta_shape *s = &job->s;
-    return job->conv + t * conv_width(s) + 2 * s->n_k * s->dk + h * s->dv;
+    return job->run.conv + t * conv_width(s) + 2 * s->n_k * s->dk + h * s->dv;
+}
+
+/* Several sequences, token by token. A task takes some heads of one: while it works on a state it asks for the
+ * next one, so that memory is never idle. */
+typedef struct recurrent_job {
+    compute *c;
+    const delta_run *runs;
+    delta_shape s;
+    size_t heads;   /* of a task */
+    size_t n_tasks; /* of a sequence */
+} recurrent_job;
+
+/* Columns j0 .. j0+n-1 of head h. next: the state behind, or NULL. */
+static void recurrent_head(const delta_job *job, size_t thread, size_t h, size_t j0, const float *next)
+{
+    const delta_shape *s = &job->s;
+    const delta_run *run = &job->run;
+    const size_t n = min_size(COLUMNS, s->dv - j0), at = h * s->dk * s->dv + j0;
+    float *q = nn_scratch(job->c, thread), *k = q + ROW_GROUP * s->dk;
+    const float *S = run->state + at;
+    for (size_t t = 0; t < run->T; t++) {
+        float *to = (run->states ? run->states[t] : run->state) + at;
+        size_t r = t % ROW_GROUP;
+        if (r == 0) {
+            load_qk(job, q, k, h, t, min_size(ROW_GROUP, run->T - t));
+        }
+        job->c->ops->delta_step(run->out + (t * s->n_v + h) * s->dv + j0, to, S, s->dv, q + r * s->dk,
+                                k + r * s->dk, value_row(job, h, t) + j0, run->beta[t * s->n_v + h],
+                                expf(run->g[t * s->n_v + h]), s->dk, n, t + 1 < run->T ? NULL : next);
+        S = to;
+    }
 }
 
 static void recurrent_task(void *ctx, size_t task, size_t thread)
 {
-    const delta_job *job = ctx;
-    const delta_shape *s = &job->s;
-    size_t h = task / job->n_blocks, j0 = task % job->n_blocks * COLUMNS;
-    size_t n = min_size(COLUMNS, s->dv - j0);
-    float *q = nn_scratch(job->c, thread), *k = q + ROW_GROUP * s->dk;
-    const size_t at = h * s->dk * s->dv + j0;
-    const float *S = job->state + at;
-    for (size_t t = 0; t < job->T; t++) {
-        float *to = (job->states ? job->states[t] : job->state) + at;
-        size_t r = t % ROW_GROUP;
-        if (r == 0) {
-            load_qk(job, q, k, h, t, min_size(ROW_GROUP, job->T - t));
+    const recurrent_job *all = ctx;
+    const delta_shape *s = &all->s;
+    const delta_job job = {.c = all->c, .run = all->runs[task / all->n_tasks], .s = *s};
+    const size_t h0 = task % all->n_tasks * all->heads, h1 = min_size(h0 + all->heads, s->n_v);
+    for (size_t h = h0; h < h1; h++) {
+        for (size_t j = 0; j < s->dv; j += COLUMNS) {
+            const bool last = h + 1 == h1;
+            recurrent_head(&job, thread, h, j, last ? NULL : job.run.state + (h + 1) * s->dk * s->dv + j);
         }
-        job->c->ops->delta_step(job->out + (t * s->n_v + h) * s->dv + j0, to, S, s->dv, q + r * s->dk,
-                                k + r * s->dk, value_row(job, h, t) + j0, job->beta[t * s->n_v + h],
-                                expf(job->g[t * s->n_v + h]), s->dk, n);
-        S = to;
     }
+}
+
+void nn_delta_recurrent_each(compute *c, const delta_run *runs, size_t n, const delta_shape *s)
+{
+    enum { HEADS = 4 };
+    check_shape(s);
+    const size_t share = n * s->n_v / (2 * compute_n_threads(c)),
+                 heads = share < HEADS ? max_size(share, 1) : HEADS;
+    recurrent_job job = {
+        .c = c, .runs = runs, .s = *s, .heads = heads, .n_tasks = (s->n_v + heads - 1) / heads};
+    pool_run(c->pool, recurrent_task, &job, n * job.n_tasks);
 }
 
 void nn_delta_recurrent(compute *c, float *out, float *state, float *const *states, const float *conv,
                         const float *beta, const float *g, const delta_shape *s, size_t T)
 {
-    check_shape(s);
-    delta_job job = {.c = c,
-                     .out = out,
-                     .state = state,
-                     .states = states,
-                     .conv = conv,
-                     .beta = beta,
-                     .g = g,
-                     .s = *s,
-                     .T = T,
-                     .n_blocks = (s->dv + COLUMNS - 1) / COLUMNS};
-    pool_run(c->pool, recurrent_task, &job, s->n_v * job.n_blocks);
+    nn_delta_recurrent_each(c, &(delta_run){out, state, states, conv, beta, g, T}, 1, s);
 }
 
 /* Matrices of one chunk of n rows in scratch; names as in the design's chunked form. */
@@ -204,10 +236,10 @@ static void load_chunk(const delta_job *job, chunk *ch, size_t h, size_t t0, siz
     double sum = 0;
     for (size_t r = 0; r < n; r++) {
         size_t at = (t0 + r) * s->n_v + h;
-        sum += (double)job->g[at];
+        sum += (double)job->run.g[at];
         ch->sum[r] = sum;
         ch->decay[r] = expf((float)sum);
-        ch->beta[r] = job->beta[at];
+        ch->beta[r] = job->run.beta[at];
         memcpy(ch->u + r * s->dv, value_row(job, h, t0 + r), s->dv * sizeof(float));
         o->scale(ch->u + r * s->dv, ch->beta[r], s->dv);
         memcpy(ch->w + r * s->dk, ch->k + r * s->dk, s->dk * sizeof(float));
@@ -260,7 +292,7 @@ static void run_chunk(const delta_job *job, chunk *ch, float *S, size_t h, size_
     const delta_shape *s = &job->s;
     const ops *o = job->c->ops;
     size_t out_stride = s->n_v * s->dv;
-    float *out = job->out + (t0 * s->n_v + h) * s->dv;
+    float *out = job->run.out + (t0 * s->n_v + h) * s->dv;
 
     load_chunk(job, ch, h, t0, n);
     decayed_products(job, ch, n);
@@ -286,8 +318,8 @@ static void chunked_task(void *ctx, size_t h, size_t thread)
     const delta_shape *s = &job->s;
     chunk ch;
     place_chunk(&ch, nn_scratch(job->c, thread), s);
-    for (size_t t = 0; t < job->T; t += CHUNK) {
-        run_chunk(job, &ch, job->state + h * s->dk * s->dv, h, t, min_size(CHUNK, job->T - t));
+    for (size_t t = 0; t < job->run.T; t += CHUNK) {
+        run_chunk(job, &ch, job->run.state + h * s->dk * s->dv, h, t, min_size(CHUNK, job->run.T - t));
     }
 }
 
@@ -295,6 +327,6 @@ void nn_delta_chunked(compute *c, float *out, float *state, const float *conv, c
                       const float *g, const delta_shape *s, size_t T)
 {
     check_shape(s);
-    delta_job job = {.c = c, .out = out, .state = state, .conv = conv, .beta = beta, .g = g, .s = *s, .T = T};
+    delta_job job = {.c = c, .run = {out, state, NULL, conv, beta, g, T}, .s = *s};
     pool_run(c->pool, chunked_task, &job, s->n_v);
 }

@@ -28,22 +28,14 @@ static delta_rows cut_work(float *work, size_t T, size_t C, size_t value_width, 
     return d;
 }
 
-/* Convolution and delta rule of one run: the only part that depends on the sequence. */
-static void run_forward(const layer_ctx *lc, const layer_run *run, const delta_rows *d,
+/* Convolution and delta rule of a prompt's run: they alone depend on the sequence. */
+static void run_chunked(const layer_ctx *lc, const layer_run *run, const delta_rows *d,
                         const deltanet_weights *w, const delta_shape *s, size_t layer)
 {
     size_t C = 2 * s->n_k * s->dk + s->n_v * s->dv, value_width = s->n_v * s->dv, first = run->first_row;
-    float *state = seq_delta(run->seq, layer), *tail = seq_tail(run->seq, layer), *states[NN_ROWS_EXACT];
+    float *state = seq_delta(run->seq, layer), *tail = seq_tail(run->seq, layer);
     const float *u = d->u + first * C, *beta = d->beta + first * s->n_v, *g = d->g + first * s->n_v;
     float *conv = d->conv + first * C, *o = d->o + first * value_width;
-    if (run->keep_rows) {
-        layer_keep_rows(states, run, u, C, layer);
-    }
-    if (run->exact_rows) {
-        nn_conv_silu(lc->c, conv, tail, u, w->conv, NULL, run->n_rows, C, C);
-        nn_delta_recurrent(lc->c, o, state, run->keep_rows ? states : NULL, conv, beta, g, s, run->n_rows);
-        return;
-    }
     for (size_t t = 0, n = 0; t < run->n_rows; t += n) {
         n = layer_rows_to_mark(run, t, run->n_rows - t);
         nn_conv_silu(lc->c, conv + t * C, tail, u + t * C, w->conv, NULL, n, C, C);
@@ -51,6 +43,39 @@ static void run_forward(const layer_ctx *lc, const layer_run *run, const delta_r
                          s, n);
         layer_take_mark(run, t + n, layer);
     }
+}
+
+/* The same of exact runs from r on, as many as go together; returns how many. */
+static size_t run_exact(const layer_ctx *lc, size_t r, const delta_rows *d, const deltanet_weights *w,
+                        const delta_shape *s, size_t layer)
+{
+    const size_t C = 2 * s->n_k * s->dk + s->n_v * s->dv, value_width = s->n_v * s->dv;
+    float *states[NN_ROWS_EXACT];
+    conv_run convs[NN_ROWS_EXACT];
+    delta_run deltas[NN_ROWS_EXACT];
+    size_t n = 0, n_states = 0;
+    for (; r + n < lc->n_runs && n < NN_ROWS_EXACT && lc->runs[r + n].exact_rows; n++) {
+        const layer_run *run = &lc->runs[r + n];
+        const size_t first = run->first_row, kept = run->keep_rows ? run->n_rows : 0;
+        if (n_states + kept > NN_ROWS_EXACT) {
+            break;
+        }
+        if (run->keep_rows) {
+            layer_keep_rows(states + n_states, run, d->u + first * C, C, layer);
+        }
+        convs[n] = (conv_run){d->conv + first * C, seq_tail(run->seq, layer), d->u + first * C, run->n_rows};
+        deltas[n] = (delta_run){.out = d->o + first * value_width,
+                                .state = seq_delta(run->seq, layer),
+                                .states = run->keep_rows ? states + n_states : NULL,
+                                .conv = d->conv + first * C,
+                                .beta = d->beta + first * s->n_v,
+                                .g = d->g + first * s->n_v,
+                                .T = run->n_rows};
+        n_states += kept;
+    }
+    nn_conv_silu_each(lc->c, convs, n, w->conv, NULL, C, C);
+    nn_delta_recurrent_each(lc->c, deltas, n, s);
+    return n;
 }
 
 /* A fused row holds for each key head its part of u's q, k and v and of z; takes them apart
@@ -115,8 +140,12 @@ void deltanet_forward(const layer_ctx *lc, float *out, const float *x, const del
 
     project(lc, &d, x, w, &s);
     nn_delta_gates(lc->c, d.beta, d.g, d.b, d.a, w->A_log, w->dt_bias, T, s.n_v);
-    for (size_t r = 0; r < lc->n_runs; r++) {
-        run_forward(lc, &lc->runs[r], &d, w, &s, delta_layer);
+    for (size_t r = 0; r < lc->n_runs;) {
+        if (lc->runs[r].exact_rows) {
+            r += run_exact(lc, r, &d, w, &s, delta_layer);
+        } else {
+            run_chunked(lc, &lc->runs[r++], &d, w, &s, delta_layer);
+        }
     }
     nn_rmsnorm_gated(lc->c, d.o, d.o, d.z, w->norm, cfg->rms_norm_eps, T * s.n_v, s.dv);
     layer_linear(lc, out, d.o, &w->out_proj);

@@ -210,9 +210,10 @@ typedef struct ops {
     void (*conv_silu)(float *out, size_t out_stride, const float *u, size_t u_stride, const float *tail,
                       size_t tail_stride, const float *w, const float *bias, size_t T, size_t n);
     /* One token, n columns of a state S [dk, stride]: m = k (decay S); to = decay S + k^T (beta (v
-     * - m)); out = q to. `to` has the shape of S and may be S. */
+     * - m)); out = q to. `to` has the shape of S and may be S. next: a state of that shape that is asked
+     * for meanwhile, as it comes next; or NULL. */
     void (*delta_step)(float *out, float *to, const float *S, size_t stride, const float *q, const float *k,
-                       const float *v, float beta, float decay, size_t dk, size_t n);
+                       const float *v, float beta, float decay, size_t dk, size_t n, const float *next);
 } ops;
 
 /* The best table for a set of CPU_* flags; never NULL. */

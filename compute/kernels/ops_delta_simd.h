@@ -10,14 +10,13 @@ static void conv_silu(float *out, size_t out_stride, const float *u, size_t u_st
 {
     for (size_t c = 0; c < n; c += LANES) {
         size_t m = lanes_left(c, n);
-        float turned[4][LANES] = {{0}};
-        for (size_t i = 0; i < m; i++) {
-            for (size_t j = 0; j < 4; j++) {
-                turned[j][i] = w[(c + i) * 4 + j];
-            }
+        float known[4 * LANES] = {0};
+        vec taps[4];
+        if (m < LANES) {
+            memcpy(known, w + c * 4, m * 4 * sizeof *w);
         }
-        vec w0 = v_load(turned[0]), w1 = v_load(turned[1]);
-        vec w2 = v_load(turned[2]), w3 = v_load(turned[3]);
+        v_deal4(taps, m < LANES ? known : w + c * 4);
+        const vec w0 = taps[0], w1 = taps[1], w2 = taps[2], w3 = taps[3];
         vec u0 = v_load_n(tail + c, m, 0.0f), u1 = v_load_n(tail + tail_stride + c, m, 0.0f);
         vec u2 = v_load_n(tail + 2 * tail_stride + c, m, 0.0f);
         vec b = bias ? v_load_n(bias + c, m, 0.0f) : v_set1(0.0f);
@@ -38,7 +37,7 @@ static void conv_silu(float *out, size_t out_stride, const float *u, size_t u_st
  * that is loaded, and waits. */
 static ALWAYS_INLINE void delta_columns(float *out, float *to, const float *S, size_t stride, const float *q,
                                         const float *k, const float *v, float beta, float decay, size_t dk,
-                                        const size_t nv, size_t lanes)
+                                        const float *next, const size_t nv, size_t lanes)
 {
     enum { PREFETCH_ROWS = 8 };
     vec sum[DELTA_V], d[DELTA_V], f = v_set1(decay);
@@ -63,6 +62,9 @@ static ALWAYS_INLINE void delta_columns(float *out, float *to, const float *S, s
         vec ki = v_set1(k[i]), qi = v_set1(q[i]);
         for (size_t j = 0; j < nv; j++) {
             size_t at = i * stride + j * LANES, m = j + 1 < nv ? LANES : lanes;
+            if (next) {
+                __builtin_prefetch(next + at, 0, 2);
+            }
             vec s = v_fma(ki, d[j], v_mul(v_load_n(S + at, m, 0.0f), f));
             v_store_n(to + at, s, m);
             sum[j] = v_fma(s, qi, sum[j]);
@@ -74,14 +76,16 @@ static ALWAYS_INLINE void delta_columns(float *out, float *to, const float *S, s
 }
 
 static void delta_step(float *out, float *to, const float *S, size_t stride, const float *q, const float *k,
-                       const float *v, float beta, float decay, size_t dk, size_t n)
+                       const float *v, float beta, float decay, size_t dk, size_t n, const float *next)
 {
     size_t j = 0;
     for (; j + DELTA_V * LANES <= n; j += DELTA_V * LANES) {
-        delta_columns(out + j, to + j, S + j, stride, q, k, v + j, beta, decay, dk, DELTA_V, LANES);
+        delta_columns(out + j, to + j, S + j, stride, q, k, v + j, beta, decay, dk, next ? next + j : NULL,
+                      DELTA_V, LANES);
     }
     for (; j < n; j += LANES) {
-        delta_columns(out + j, to + j, S + j, stride, q, k, v + j, beta, decay, dk, 1, lanes_left(j, n));
+        delta_columns(out + j, to + j, S + j, stride, q, k, v + j, beta, decay, dk, next ? next + j : NULL, 1,
+                      lanes_left(j, n));
     }
 }
 

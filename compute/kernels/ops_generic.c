@@ -561,8 +561,10 @@ static void conv_silu_generic(float *out, size_t out_stride, const float *u, siz
 }
 
 static void delta_step_generic(float *restrict out, float *to, const float *S, size_t stride, const float *q,
-                               const float *k, const float *v, float beta, float decay, size_t dk, size_t n)
+                               const float *k, const float *v, float beta, float decay, size_t dk, size_t n,
+                               const float *next)
 {
+    (void)next;
     for (size_t j = 0; j < n; j++) {
         float m = 0, o = 0;
         for (size_t i = 0; i < dk; i++) {

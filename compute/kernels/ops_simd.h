@@ -6,6 +6,7 @@
  *   v_set1, v_load, v_store, v_add, v_sub, v_mul, v_div, v_fma (a*b+c), v_min, v_max (second
  * operand where either is NaN), v_round, v_scale2 (a * 2^n), v_where_negative (x < 0 ? a : b);
  *   v_load_n (first n lanes, others `fill`; reads nothing beyond), v_store_n;
+ *   v_deal4 (every fourth of 64 floats: four vectors);
  *   v_turn (a square of TURN_SIDE x TURN_SIDE floats, rows and columns exchanged);
  *   v_sum (lanes l and l+8, l+4, l+2, l+1 added), v_sum4 (four of them stored together), v_top
  * (largest lane); v_widen_bf16, v_widen_f16 and v_widen_bf16_n, v_widen_f16_n (zeros beyond n).

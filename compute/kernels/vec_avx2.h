@@ -174,6 +174,24 @@ static ALWAYS_INLINE vec v_widen_f16_n(const void *p, size_t n)
 
 /* ---- 8 x 8 floats turned ---- */
 
+/* out[j]: every fourth of 64 floats, from the j-th on. */
+static ALWAYS_INLINE void v_deal4(vec out[4], const float *p)
+{
+    float dealt[4][16];
+    for (size_t i = 0; i < 4; i++, p += 16) {
+        __m128 a = _mm_loadu_ps(p), b = _mm_loadu_ps(p + 4), c = _mm_loadu_ps(p + 8),
+               d = _mm_loadu_ps(p + 12);
+        _MM_TRANSPOSE4_PS(a, b, c, d);
+        _mm_storeu_ps(dealt[0] + 4 * i, a);
+        _mm_storeu_ps(dealt[1] + 4 * i, b);
+        _mm_storeu_ps(dealt[2] + 4 * i, c);
+        _mm_storeu_ps(dealt[3] + 4 * i, d);
+    }
+    for (size_t j = 0; j < 4; j++) {
+        out[j] = v_load(dealt[j]);
+    }
+}
+
 enum { TURN_SIDE = 8 };
 
 static ALWAYS_INLINE void v_turn(float *out, size_t out_stride, const float *in, size_t in_stride)

@@ -238,6 +238,20 @@ static ALWAYS_INLINE void v_of_pairs(vec out[2], svec low, svec high)
 
 /* ---- 16 x 16 floats turned ---- */
 
+/* out[j]: every fourth of 64 floats, from the j-th on. */
+static ALWAYS_INLINE void v_deal4(vec out[4], const float *p)
+{
+    for (int j = 0; j < 4; j += 2) {
+        const __m512i place =
+            _mm512_add_epi32(_mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29),
+                             _mm512_set1_epi32(j));
+        const vec low = _mm512_permutex2var_ps(v_load(p), place, v_load(p + 16));
+        const vec high = _mm512_permutex2var_ps(v_load(p + 32), place, v_load(p + 48));
+        out[j] = _mm512_shuffle_f32x4(low, high, 0x44);
+        out[j + 1] = _mm512_shuffle_f32x4(low, high, 0xee);
+    }
+}
+
 enum { TURN_SIDE = 16 };
 
 static ALWAYS_INLINE void v_turn(float *out, size_t out_stride, const float *in, size_t in_stride)

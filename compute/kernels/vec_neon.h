@@ -188,6 +188,17 @@ static ALWAYS_INLINE vec v_widen_f16_n(const void *p, size_t n)
 
 enum { TURN_SIDE = 4 };
 
+/* out[j]: every fourth of 64 floats, from the j-th on. */
+static ALWAYS_INLINE void v_deal4(vec out[4], const float *p)
+{
+    for (size_t i = 0; i < QUARTERS; i++) {
+        const float32x4x4_t dealt = vld4q_f32(p + 16 * i);
+        for (size_t j = 0; j < 4; j++) {
+            out[j].q[i] = dealt.val[j];
+        }
+    }
+}
+
 static ALWAYS_INLINE void v_turn(float *out, size_t out_stride, const float *in, size_t in_stride)
 {
     float32x4x4_t rows;

@@ -1,5 +1,6 @@
 /* nn_linear_each, nn_linear_many_each: many unlike products in one call give, bit for bit, what
- * nn_linear and nn_linear_many give each, on every kernel table and with any number of threads. */
+ * nn_linear and nn_linear_many give each, on every kernel table and with any number of threads; so do the
+ * sequences of nn_conv_silu_each and nn_delta_recurrent_each. */
 #include "base/compiler.h"
 #include "compute/nn.h"
 #include "compute/formats/quant.h"
@@ -96,6 +97,75 @@ static void test_many_with(size_t n_threads, unsigned mask, const tensor *weight
     compute_destroy(c);
 }
 
+/* Sequences of one to three rows, some of which keep their states, against each alone. */
+static void test_sequences_with(size_t n_threads, unsigned mask)
+{
+    enum {
+        SEQS = 5,
+        MAX_T = 3,
+        NK = 2,
+        NV = 6,
+        DK = 16,
+        DV = 150,
+        C = 2 * NK * DK + NV * DV,
+        STATE = NV * DK * DV
+    };
+    const delta_shape s = {NK, NV, DK, DV, false};
+    compute *c = NULL;
+    err_detail d = {0};
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = n_threads, .cpu_mask = mask}, &d), d);
+    float *w = rng_floats(C * 4, 1), *u = rng_floats(SEQS * MAX_T * C, 1),
+          *beta = rng_floats(SEQS * MAX_T * NV, 1);
+    float *begin = rng_floats(SEQS * STATE, 1), *tails = rng_floats(SEQS * 3 * C, 1);
+    float *conv[2], *out[2], *state[2], *kept[2], *tail[2];
+    for (size_t k = 0; k < 2; k++) {
+        conv[k] = rng_floats(SEQS * MAX_T * C, 1), out[k] = rng_floats(SEQS * MAX_T * NV * DV, 1);
+        state[k] = malloc(SEQS * STATE * sizeof(float)),
+        kept[k] = calloc(SEQS * MAX_T * STATE, sizeof(float));
+        tail[k] = malloc(SEQS * 3 * C * sizeof(float));
+        memcpy(state[k], begin, SEQS * STATE * sizeof(float));
+        memcpy(tail[k], tails, SEQS * 3 * C * sizeof(float));
+        memset(conv[k], 0, SEQS * MAX_T * C * sizeof(float));
+        memset(out[k], 0, SEQS * MAX_T * NV * DV * sizeof(float));
+        conv_run convs[SEQS];
+        delta_run deltas[SEQS];
+        float *states[SEQS][MAX_T];
+        for (size_t i = 0; i < SEQS; i++) {
+            const size_t T = 1 + i % MAX_T;
+            for (size_t t = 0; t < MAX_T; t++) {
+                states[i][t] = kept[k] + (i * MAX_T + t) * STATE;
+            }
+            convs[i] = (conv_run){conv[k] + i * MAX_T * C, tail[k] + i * 3 * C, u + i * MAX_T * C, T};
+            deltas[i] = (delta_run){.out = out[k] + i * MAX_T * NV * DV,
+                                    .state = state[k] + i * STATE,
+                                    .states = i % 2 ? states[i] : NULL,
+                                    .conv = convs[i].out,
+                                    .beta = beta + i * MAX_T * NV,
+                                    .g = beta + i * MAX_T * NV,
+                                    .T = T};
+        }
+        if (k == 0) {
+            nn_conv_silu_each(c, convs, SEQS, w, NULL, C, C);
+            nn_delta_recurrent_each(c, deltas, SEQS, &s);
+        }
+        for (size_t i = 0; k == 1 && i < SEQS; i++) {
+            const delta_run *r = &deltas[i];
+            nn_conv_silu(c, convs[i].out, convs[i].tail, convs[i].u, w, NULL, r->T, C, C);
+            nn_delta_recurrent(c, r->out, r->state, r->states, r->conv, r->beta, r->g, &s, r->T);
+        }
+    }
+    CHECK(memcmp(conv[0], conv[1], SEQS * MAX_T * C * sizeof(float)) == 0);
+    CHECK(memcmp(out[0], out[1], SEQS * MAX_T * NV * DV * sizeof(float)) == 0);
+    CHECK(memcmp(state[0], state[1], SEQS * STATE * sizeof(float)) == 0);
+    CHECK(memcmp(kept[0], kept[1], SEQS * MAX_T * STATE * sizeof(float)) == 0);
+    CHECK(memcmp(tail[0], tail[1], SEQS * 3 * C * sizeof(float)) == 0);
+    for (size_t k = 0; k < 2; k++) {
+        free(conv[k]), free(out[k]), free(state[k]), free(kept[k]), free(tail[k]);
+    }
+    free(w), free(u), free(beta), free(begin), free(tails);
+    compute_destroy(c);
+}
+
 int main(void)
 {
     static tensor weights[ITEMS];
@@ -119,6 +189,8 @@ int main(void)
         test_with(3, l->mask, items, expected);
         test_many_with(1, l->mask, weights, many);
         test_many_with(3, l->mask, weights, many);
+        test_sequences_with(1, l->mask);
+        test_sequences_with(3, l->mask);
     }
     free(many);
     for (size_t i = 0; i < ITEMS; i++) {

@@ -619,13 +619,13 @@ static void check_delta(void)
               *v = rng_floats(n, 1);
         float *a = guard(&out_a, n + dk * stride), *b = guard(&out_b, n + dk * stride);
         memcpy(a + n, S, dk * stride * sizeof *S), memcpy(b + n, S, dk * stride * sizeof *S);
-        vec->delta_step(a, a + n, a + n, stride, q, k, v, 0.7f, 0.9f, dk, n);
-        gen->delta_step(b, b + n, b + n, stride, q, k, v, 0.7f, 0.9f, dk, n);
+        vec->delta_step(a, a + n, a + n, stride, q, k, v, 0.7f, 0.9f, dk, n, NULL);
+        gen->delta_step(b, b + n, b + n, stride, q, k, v, 0.7f, 0.9f, dk, n, NULL);
         check_close("delta_step", a, b, n + dk * stride, 2e-6, 1e-5);
         check_guard(&out_a);
         float *other = guard(&out_b, n + dk * stride); /* into another state: the same bits */
         memcpy(other + n, S, dk * stride * sizeof *S);
-        vec->delta_step(other, other + n, S, stride, q, k, v, 0.7f, 0.9f, dk, n);
+        vec->delta_step(other, other + n, S, stride, q, k, v, 0.7f, 0.9f, dk, n, S);
         CHECK(memcmp(a, other, (n + dk * stride) * sizeof *a) == 0);
         check_guard(&out_b);
         free(S), free(q), free(k), free(v);
