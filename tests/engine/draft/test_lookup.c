@@ -10,7 +10,7 @@ enum { LONG = 100000, VOCAB = 50 };
 
 static uint64_t *text_of(const char *letters, int32_t *n)
 {
-    uint64_t *text = calloc(strlen(letters), sizeof *text);
+    uint64_t *text = calloc(strlen(letters) + 1, sizeof *text);
     for (*n = 0; letters[*n]; ++*n) {
         text[*n] = (uint64_t)letters[*n];
     }

@@ -76,6 +76,7 @@ static void test_written(gguf_job *j)
     CHECK_STR(bytes_str(&out), ",\"one\":7,\"three\":4,\"four\":0.5");
     CHECK_INT(gguf_job_write_counts(j, missing, ARRAY_LEN(missing)), ERR_CORRUPT);
     CHECK_STR(d.text, "x.gguf: metadata x.negative is missing or out of range");
+    j->out = NULL;
     bytes_deinit(&out);
 }
 
