@@ -737,8 +737,23 @@ static void test_every_number(void)
     }
 }
 
+/* Nothing of what was parsed to look at it stays: the sanitizer of leaks says so. */
+static void test_is_object_text(void)
+{
+    static const char *const YES[] = {"{}", " {\"a\":[1]} "}, *const NO[] = {"",    "[]",   "7",   "{",
+                                                                             "{}x", "{}{}", "null"};
+    for (size_t i = 0; i < ARRAY_LEN(YES); i++) {
+        CHECK(json_is_object_text(YES[i], strlen(YES[i])));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(NO); i++) {
+        CHECK(!json_is_object_text(NO[i], strlen(NO[i])));
+    }
+    CHECK(json_is_object_text("{}x", 2));
+}
+
 int main(void)
 {
+    test_is_object_text();
     test_every_number();
     test_memory();
     test_infinity();

@@ -339,6 +339,40 @@ static void delta_case(const delta_shape *s, size_t T, size_t split)
     free(want), free(want_state), free(at);
 }
 
+/* The best mean of each place over several calls and rows, windows at the ends among them. */
+static void test_softmax_peaks(void)
+{
+    enum { R = 3, N = 37, CALLS = 2 };
+    static const size_t windows[] = {1, 5, 73, 101}; /* the last two are wider than all */
+    for (size_t w = 0; w < ARRAY_LEN(windows); w++) {
+        float *best = rng_floats(R * N, 1);
+        double *want = doubles(R * N);
+        memset(best, 0, R * N * sizeof *best);
+        for (size_t call = 0; call < CALLS; call++) {
+            float *scores = rng_floats(R * N, 4);
+            const double half = (double)(windows[w] / 2);
+            for (size_t r = 0; r < R; r++) {
+                double sum = 0;
+                for (size_t i = 0; i < N; i++) {
+                    sum += exp((double)scores[r * N + i]);
+                }
+                for (size_t i = 0; i < N; i++) {
+                    double seen = 0;
+                    for (size_t k = 0; k < N; k++) {
+                        seen += fabs((double)k - (double)i) <= half ? exp((double)scores[r * N + k]) : 0;
+                    }
+                    const double mean = seen / sum / (double)windows[w];
+                    want[r * N + i] = mean > want[r * N + i] ? mean : want[r * N + i];
+                }
+            }
+            nn_softmax_peaks(ctx, best, scores, N, windows[w], R);
+            free(scores);
+        }
+        CHECK_NEAR(rel_error(best, want, R * N), 0, 1e-5);
+        free(best), free(want);
+    }
+}
+
 static void test_delta(void)
 {
     static const size_t lengths[] = {1, 3, 63, 64, 65, 200};
@@ -398,6 +432,7 @@ int main(void)
         test_rotation();
         test_conv();
         test_gates();
+        test_softmax_peaks();
         test_delta();
         compute_destroy(ctx);
     }

@@ -64,6 +64,27 @@ static void test_longest_prefix(const tiny *t)
     prefix_cache_destroy(pc);
 }
 
+/* What an entry weighs is all that it holds; one that is there already is not there twice. */
+static void test_one_entry(const tiny *t)
+{
+    prefix_cache *pc = prefix_cache_create(64 << 20, 8, TINY_H);
+    seq_state *s = tiny_seq(t);
+    float hidden[TINY_H] = {0};
+    make_key(0, ids, 200);
+    tiny_run(t, s, ids, 50, false, false);
+    CHECK(!prefix_cache_add(pc, key, 51, NULL, hidden));
+    CHECK_INT(prefix_cache_get_stats(pc).n_entries, 0);
+    CHECK(prefix_cache_add(pc, key, 51, seq_state_snapshot(s), hidden));
+    const size_t one = prefix_cache_get_stats(pc).bytes;
+    seq_snapshot *again = seq_state_snapshot(s);
+    CHECK(one > seq_snapshot_bytes(again) + 51 * sizeof *key + sizeof hidden);
+    CHECK(prefix_cache_add(pc, key, 51, again, hidden));
+    CHECK_INT(prefix_cache_get_stats(pc).n_entries, 1);
+    CHECK_INT(prefix_cache_get_stats(pc).bytes, one);
+    seq_state_destroy(s);
+    prefix_cache_destroy(pc);
+}
+
 static void test_least_recently_used(const tiny *t)
 {
     seq_state *s = tiny_seq(t);
@@ -110,6 +131,7 @@ int main(void)
     CHECK_INT(tiny_ids(ids, TINY_CTX), 730);
     tiny t = tiny_open(1, ~0u, KV_F16);
     test_longest_prefix(&t);
+    test_one_entry(&t);
     test_least_recently_used(&t);
     tiny_close(&t); /* every block was given back */
     CHECK_DONE();

@@ -1,5 +1,6 @@
 /* tokenizer: modes, guards, decoding, long texts, threads, files that are broken or not supported.
  */
+#include "text/tokenizer/added_tokens.h"
 #include "text/tokenizer/tokenizer.h"
 
 #include <pthread.h>
@@ -486,8 +487,36 @@ static void test_variants(void)
     unlink(write_tokenizer("null", BYTE_LEVEL, "", MERGES, "", DECODER));
 }
 
+/* The bounds hold for each, the longest of several that match is taken, and a beginning is told from the whole. */
+static void test_added_tokens(void)
+{
+    added_tokens set = {0};
+    char text[ADDED_TOKEN_MAX + 2];
+    int32_t id = -1;
+    memset(text, 'x', sizeof text);
+    CHECK_INT(added_tokens_add(&set, text, 0, 1, &d), ERR_UNSUPPORTED);
+    CHECK_INT(added_tokens_add(&set, text, ADDED_TOKEN_MAX + 1, 1, &d), ERR_UNSUPPORTED);
+    CHECK_INT(set.len, 0);
+    CHECK_OK(added_tokens_add(&set, text, ADDED_TOKEN_MAX, 2, &d), d);
+    CHECK_OK(added_tokens_add(&set, "x", 1, 3, &d), d);
+    CHECK_OK(added_tokens_add(&set, "<a>", 3, 4, &d), d);
+    added_tokens_sort(&set);
+    CHECK_INT(set.longest, ADDED_TOKEN_MAX);
+    CHECK_INT(added_tokens_match(&set, text, sizeof text, &id), ADDED_TOKEN_MAX);
+    CHECK_INT(id, 2);
+    CHECK_INT(added_tokens_match(&set, text, ADDED_TOKEN_MAX - 1, &id), 1);
+    CHECK_INT(id, 3);
+    CHECK_INT(added_tokens_match(&set, "<a", 2, &id), 0);
+    CHECK_INT(added_tokens_next(&set, "bc<a>", 0, 5), 2);
+    CHECK_INT(added_tokens_next(&set, "bc<a>", 3, 5), 5);
+    CHECK(added_tokens_has_prefix(&set, "<a", 2) && !added_tokens_has_prefix(&set, "<a>", 3));
+    CHECK(added_tokens_begins_with_tail(&set, "a>b", 3) && !added_tokens_begins_with_tail(&set, "b", 1));
+    added_tokens_deinit(&set);
+}
+
 int main(void)
 {
+    test_added_tokens();
     CHECK_OK(tokenizer_open(&tok, check_data("tiny/tokenizer.json"), &d), d);
     if (!tok) {
         CHECK_DONE();
