@@ -55,9 +55,8 @@ uint64_t compute_progress_counter(const compute *c); /* see pool_progress_counte
 size_t compute_n_threads(const compute *c);
 /* The kernels that OpenBLAS should have been started with (OPENBLAS_CORETYPE); NULL: it has them. */
 const char *compute_wanted_blas(void);
-const char *compute_describe(
-    const compute
-        *c); /* "avx2, 2 threads, prompts and images by own kernels"; "64 threads on 2 nodes" if spread */
+/* "avx2, 2 threads, prompts and images by own kernels"; "64 threads on 2 nodes" if spread. */
+const char *compute_describe(const compute *c);
 
 /* Zeroed buffer aligned to 64 (huge pages where it helps); NULL if out of memory. Freed with
  * compute_free. */
