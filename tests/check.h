@@ -10,6 +10,7 @@
 #define PARLEY_TESTS_CHECK_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,16 @@ static inline void check_fail(const char *file, int line, const char *what)
         printf("skipped: %s\n", reason);                                                                     \
         exit(77);                                                                                            \
     } while (0)
+
+/* Whether a case of a large sweep is to be run: each is, or with PARLEY_SWEEP=small one of `every` calls, the first among
+ * them. An emulator takes a hundred times as long (scripts/aarch64 sets it). A number that has no divisor in common with
+ * those of the loops around it leaves out no size and no kernel table. */
+static inline bool check_takes(size_t every)
+{
+    static size_t n;
+    const char *sweep = getenv("PARLEY_SWEEP");
+    return !sweep || strcmp(sweep, "small") != 0 || n++ % every == 0;
+}
 
 /* Folder with the full reference outputs ($PARLEY_SHARED or ../shared beside the checkout), or
  * NULL. */

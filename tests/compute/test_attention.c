@@ -69,6 +69,9 @@ static int32_t *runs_of_rows(const shape *s, size_t run)
 /* With a rule, pages that no row sees are not there at all. run: of rows that see each other; 0: none. */
 static void attention_case(const shape *s, kv_type type, size_t window, bool with_sinks, size_t run)
 {
+    if (!check_takes(11)) {
+        return;
+    }
     float *sinks = with_sinks ? rng_floats(s->H, 2) : NULL;
     int32_t *ends = run ? runs_of_rows(s, run) : NULL;
     const attention_rule rule = {window, sinks, ends};

@@ -24,6 +24,10 @@ static void test_segments(unsigned mask, bool fast, dtype rounded, double tolera
     static const int32_t cu[] = {0, 1, 1, 140, 204, 804}; /* the last in two blocks of queries */
     size_t T = 804;
     float *qkv = rng_floats(T * 3 * D, 3), *out = rng_floats(T * D, 1);
+    if (!check_takes(3)) { /* behind the draws: the numbers of the others stay the same */
+        free(qkv), free(out);
+        return;
+    }
     double *want = doubles(T * D), scale = 1 / sqrt(hd);
     compute *c = create(2, mask, fast), *one = create(1, mask, fast);
     nn_attention_segments(c, out, qkv, cu, ARRAY_LEN(cu) - 1, rounded, (float)scale, H, hd);

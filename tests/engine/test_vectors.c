@@ -85,11 +85,13 @@ static int32_t ask(engine *e, const gen_input *inputs, size_t n, gen_pool pool, 
     return computed;
 }
 
+/* NaN where a number is none: fmax would pass over it. */
 static double farthest(const float *v, const double *wanted)
 {
     double most = 0;
     for (int i = 0; i < WIDTH; i++) {
-        most = fmax(most, fabs(v[i] - wanted[i]));
+        const double e = fabs((double)v[i] - wanted[i]);
+        most = e > most || isnan(e) ? e : most;
     }
     return most;
 }
