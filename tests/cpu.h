@@ -9,6 +9,13 @@
 #include "compute/kernels/cpu.h"
 #include "tests/check.h"
 
+/* The least of the vector kernels of this family of processors, as cpu_parse_level knows it. */
+#if defined(__aarch64__)
+#define TEST_CPU_LEAST "neon"
+#else
+#define TEST_CPU_LEAST "avx2"
+#endif
+
 /* What PARLEY_CPU leaves of a processor; ~0u when it is not set. */
 static inline unsigned test_cpu_mask(void)
 {

@@ -61,7 +61,7 @@ static void test_threads_and_kernels(const tiny *two)
     generate(&three, b, 200);
     CHECK_SAME_FLOATS(a, b, n);
     tiny_close(&three);
-    static const char *const levels[] = {"generic", "avx2"};
+    static const char *const levels[] = {"generic", TEST_CPU_LEAST};
     for (size_t i = 0; type == KV_F32 && i < 2; i++) {
         CHECK(cpu_parse_level(levels[i], &mask));
         tiny other = tiny_open(2, mask, type);
@@ -339,7 +339,7 @@ static void check_pieces(const compute_options *options, kv_type type)
 
 static void test_pieces(void)
 {
-    static const char *const levels[] = {"generic", "avx2", "native"};
+    static const char *const levels[] = {"generic", TEST_CPU_LEAST, "native"};
     for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
         unsigned mask = 0;
         CHECK(cpu_parse_level(levels[i], &mask));
