@@ -120,6 +120,11 @@ static bool make_folders(const char *path)
     }
 }
 
+static err_code no_folder(err_detail *detail, const char *path)
+{
+    return err_set(detail, ERR_IO, "%.300s: %s; HF_HOME names another place", path, strerror(errno));
+}
+
 err_code hub_cache_prepare(char repo_dir[HUB_FULL_PATH_MAX], char locks_dir[HUB_FULL_PATH_MAX],
                            const char *cache, const char *repo, err_detail *detail)
 {
@@ -135,10 +140,10 @@ err_code hub_cache_prepare(char repo_dir[HUB_FULL_PATH_MAX], char locks_dir[HUB_
             return too_long(detail);
         }
         if (!make_folders(path)) {
-            return refused(detail, path);
+            return no_folder(detail, path);
         }
     }
-    return make_folders(locks_dir) ? ERR_OK : refused(detail, locks_dir);
+    return make_folders(locks_dir) ? ERR_OK : no_folder(detail, locks_dir);
 }
 
 /* Opens the folder of a path below `root`, made where it is missing, without following a link on the way;

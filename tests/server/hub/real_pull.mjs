@@ -380,7 +380,7 @@ test('no network, no space, no permission, another program at it, offline', asyn
     hub.add('org/huge', small(), { listed: { 'model-00001-of-00002.safetensors': { lfs: { sha256: 'ab'.repeat(32), size: 2 ** 49 } } } });
     await refused(['pull', 'org/huge'], env, /there is not enough space: 562949\.\d+ GB are to be fetched/);
     writeFileSync(join(folder, 'a-file'), '');
-    await refused(['pull', 'org/huge'], { ...env, HF_HUB_CACHE: join(folder, 'a-file') }, /a-file\/models--org--huge\/blobs: Not a directory/);
+    await refused(['pull', 'org/huge'], { ...env, HF_HUB_CACHE: join(folder, 'a-file') }, /a-file\/models--org--huge\/blobs: Not a directory; HF_HOME names another place/);
     // Where nobody may make a folder, not even root.
     await refused(['pull', 'org/huge'], { ...env, HF_HUB_CACHE: '/sys/models' }, /models--org--huge\/blobs: (Operation not permitted|Permission denied|Read-only file system)/);
     hub.add('org/slow', small());
