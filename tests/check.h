@@ -85,14 +85,20 @@ static inline void check_fail(const char *file, int line, const char *what)
         exit(77);                                                                                            \
     } while (0)
 
-/* Whether a case of a large sweep is to be run: each is, or with PARLEY_SWEEP=small one of `every` calls, the first among
- * them. An emulator takes a hundred times as long (scripts/aarch64 sets it). A number that has no divisor in common with
- * those of the loops around it leaves out no size and no kernel table. */
+/* PARLEY_SWEEP=small, which scripts/aarch64 sets: of a large sweep a part is run, as an emulator takes a hundred times as
+ * long. */
+static inline bool check_small_sweep(void)
+{
+    const char *sweep = getenv("PARLEY_SWEEP");
+    return sweep && strcmp(sweep, "small") == 0;
+}
+
+/* Whether a case of a sweep is to be run: each is, or in a small sweep one of `every` calls, the first among them. A number
+ * that has no divisor in common with those of the loops around it leaves out no size and no kernel table. */
 static inline bool check_takes(size_t every)
 {
     static size_t n;
-    const char *sweep = getenv("PARLEY_SWEEP");
-    return !sweep || strcmp(sweep, "small") != 0 || n++ % every == 0;
+    return !check_small_sweep() || n++ % every == 0;
 }
 
 /* Folder with the full reference outputs ($PARLEY_SHARED or ../shared beside the checkout), or

@@ -1,12 +1,13 @@
 /* check_greedy: asks a model recorded questions and compares its greedy tokens with the recorded
  * ones.
  *
- *     build/check_greedy MODEL_DIR SAMPLES_JSON
+ *     build/check_greedy MODEL_DIR SAMPLES_JSON [EVERY]
  *
  * SAMPLES_JSON is a list of objects: "prompt" (rendered, one placeholder an image or video frame)
  * and/or "prompt_ids"; "greedy_ids", the tokens that follow; for media "files" beside SAMPLES_JSON
  * and "kind" image or video. Where both prompt and prompt_ids are given, the tokenizer must agree
- * too. A sample that cannot be asked (media without a vision tower) is skipped. The last line
+ * too. EVERY: of so many samples one is asked, the first among them. A sample that cannot be asked (media
+ * without a vision tower) is skipped. The last line
  * counts; exit 0 only if every sample that was asked agrees.
  */
 #include <stdbool.h>
@@ -318,8 +319,9 @@ int main(int argc, char **argv)
     context cx = {0};
     json_doc *doc = NULL;
     size_t counts[3] = {0}, number = 0;
-    if (argc != 3) {
-        fprintf(stderr, "usage: check_greedy MODEL_DIR SAMPLES_JSON\n");
+    const unsigned long every = argc == 4 ? strtoul(argv[3], NULL, 10) : 1;
+    if (argc < 3 || argc > 4 || every == 0) {
+        fprintf(stderr, "usage: check_greedy MODEL_DIR SAMPLES_JSON [EVERY]\n");
         return 2;
     }
     const char *slash = strrchr(argv[2], '/');
@@ -335,7 +337,9 @@ int main(int argc, char **argv)
         require(vit_open(&cx.encoder, model_documents(cx.m), &tensors, cx.c, &d), &d);
     }
     for (const json *v = json_child(json_root(doc)); v; v = json_next(v)) {
-        counts[ask(&cx, v, ++number)]++;
+        if (number++ % every == 0) {
+            counts[ask(&cx, v, number)]++;
+        }
     }
     printf("%zu of %zu agree, %zu differ, %zu skipped\n", counts[AGREES], number, counts[DIFFERS],
            counts[SKIPPED]);

@@ -15,7 +15,7 @@ int main(void)
     snprintf(dir, sizeof dir, "%s/seedling/model", shared);
     for (size_t i = 0; i < 2; i++) {
         snprintf(samples, sizeof samples, "%s/seedling/samples/%s", shared, lists[i]);
-        CHECK_INT(tool_run("check_greedy", dir, samples), 0);
+        CHECK_INT(tool_run_3("check_greedy", dir, samples, check_small_sweep() ? "13" : NULL), 0);
     }
     CHECK_DONE();
 }
