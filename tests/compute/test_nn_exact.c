@@ -35,8 +35,8 @@ typedef struct inputs {
 
 /* Everything an operation writes, row by row where rows exist. */
 typedef struct outputs {
-    float *linear, *linear16, *many, *many16, *q8, *q4, *many8, *rms, *layer, *silu, *heads, *attention,
-        *segments, *conv, *delta, *gates;
+    float *linear, *linear16, *many, *many16, *q8, *q4, *many8, *many4, *rms, *layer, *silu, *heads,
+        *attention, *segments, *conv, *delta, *gates;
     float *states, *state, *chunked, *chunked_state, *tail;
 } outputs;
 
@@ -91,6 +91,7 @@ static void make_outputs(outputs *o)
         .q8 = rng_floats(MAX_T * N, 1),
         .q4 = rng_floats(MAX_T * N, 1),
         .many8 = rng_floats(MAX_T * N, 1),
+        .many4 = rng_floats(MAX_T * N, 1),
         .many16 = rng_floats(MAX_T * N, 1),
         .rms = rng_floats(MAX_T * D, 1),
         .layer = rng_floats(MAX_T * D, 1),
@@ -114,7 +115,7 @@ static void make_outputs(outputs *o)
 
 static void free_outputs(outputs *o)
 {
-    free(o->many), free(o->many16), free(o->q8), free(o->q4), free(o->many8), free(o->linear),
+    free(o->many), free(o->many16), free(o->q8), free(o->q4), free(o->many8), free(o->many4), free(o->linear),
         free(o->linear16), free(o->rms), free(o->layer), free(o->silu), free(o->heads);
     free(o->attention), free(o->segments), free(o->conv), free(o->delta), free(o->gates), free(o->states);
     free(o->state), free(o->chunked), free(o->chunked_state), free(o->tail);
@@ -138,8 +139,8 @@ static void run_rows(compute *c, outputs *o, size_t t0, size_t T)
     nn_linear_many(c, parts, 2, x, T);
     const linear_part mixed[] = {{o->q8 + t0 * N, &in.w8, in.b}, {o->q4 + t0 * N, &in.w4, NULL}};
     nn_linear_group(c, mixed, 2, x, T);
-    const linear_part eight = {o->many8 + t0 * N, &in.w8, NULL};
-    nn_linear_many(c, &eight, 1, x, T);
+    const linear_part blocks[] = {{o->many8 + t0 * N, &in.w8, in.b}, {o->many4 + t0 * N, &in.w4, NULL}};
+    nn_linear_many(c, blocks, 2, x, T);
     nn_rmsnorm(c, o->rms + t0 * D, x, in.w, 1e-6f, T, D);
     nn_layernorm(c, o->layer + t0 * D, x, in.w, in.b, 1e-6f, T, D);
     memcpy(o->silu + t0 * D, x, T * D * sizeof(float));
@@ -201,6 +202,7 @@ static void check_threads(unsigned mask)
         SAME(q8, MAX_T * N);
         SAME(q4, MAX_T * N);
         SAME(many8, MAX_T * N);
+        SAME(many4, MAX_T * N);
         SAME(rms, MAX_T * D);
         SAME(layer, MAX_T * D);
         SAME(silu, MAX_T * D);
@@ -241,6 +243,7 @@ static void check_rows(unsigned mask)
         SAME(q8, T * N);
         SAME(q4, T * N);
         SAME(many8, T * N);
+        SAME(many4, T * N);
         SAME(rms, T * D);
         SAME(layer, T * D);
         SAME(silu, T * D);
@@ -256,8 +259,21 @@ static void check_rows(unsigned mask)
     compute_destroy(c);
 }
 
+/* The length of the difference of two results relative to that of b, a less its bias if that is not NULL. Rounding
+ * gives it a value of its own; a scale that is wrong by a hundredth adds a hundredth. */
+static double distance(const float *a, const float *b, const float *bias)
+{
+    double apart = 0, all = 0;
+    for (size_t i = 0; i < MAX_T * N; i++) {
+        const double difference = (double)a[i] - (double)(bias ? bias[i % N] : 0) - (double)b[i];
+        apart += difference * difference;
+        all += (double)b[i] * (double)b[i];
+    }
+    return sqrt(apart / all);
+}
+
 /* Many rows: the bits of a row do not depend on how many there are, and the values are those of
- * nn_linear. */
+ * nn_linear; what is rounded lies as far from what is not as rounding moves it. */
 static void check_many(unsigned mask)
 {
     enum { MORE = 67 };
@@ -271,13 +287,22 @@ static void check_many(unsigned mask)
         SAME(many, MAX_T * N);
         SAME(many16, MAX_T * N);
         SAME(many8, MAX_T * N);
+        SAME(many4, MAX_T * N);
     }
     for (size_t i = 0; i < MAX_T * N; i++) {
         CHECK_NEAR(a.many[i], a.linear[i], 1e-4);
-        CHECK_NEAR(a.many8[i] + in.b[i % N], a.q8[i], 0.15); /* more columns share a scale of x */
-        CHECK_NEAR(a.many16[i] - in.b[i % N], a.linear16[i],
-                   0.15); /* 2^-9 of a sum of 100 products of up to 2 */
+        CHECK_NEAR(a.many8[i], a.q8[i], 0.15); /* a single one may lie further away */
+        CHECK_NEAR(a.many4[i], a.q4[i], 0.15);
+        CHECK_NEAR(a.many16[i] - in.b[i % N], a.linear16[i], 0.15);
     }
+    /* Half as much again as what rounding does: to bf16 of one side alone; of x with a scale for 256 columns
+     * and for 32; and of the weights. */
+    CHECK(distance(a.many16, a.linear16, in.b) < 0.0025);
+    CHECK(distance(a.many8, a.q8, NULL) < 0.0065);
+    CHECK(distance(a.many4, a.q4, NULL) < 0.0065);
+    CHECK(distance(a.linear, a.linear16, in.b) < 0.005);
+    CHECK(distance(a.q8, a.linear, NULL) < 0.008);
+    CHECK(distance(a.linear, a.q4, in.b) < 0.08);
     free_outputs(&a), free_outputs(&b);
     compute_destroy(c);
 }
