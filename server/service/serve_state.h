@@ -104,8 +104,8 @@ typedef struct conn {
     bool follows_log; /* a Responses stream: read[0] is its place */
     bool is_cut;      /* it did not read: its stream ends with an error in place of what waits */
     double started_ms, last_write_ms;
-    form_reader *form;    /* a form that is being read */
-    bool is_paused;       /* too much of it waits for the disk: nothing is read */
+    form_reader *form;       /* a form that is being read */
+    bool is_paused;          /* too much of it waits for the disk: nothing is read */
     uint64_t history_ticket; /* the job of the history it waits for; 0: none */
     uint64_t
         mcp_ticket; /* the resource or prompt of an MCP server it waits for, an owner of orders; 0: none */
