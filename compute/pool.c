@@ -205,7 +205,8 @@ static void wait_for_tasks(pool *p)
         CPU_RELAX();
     }
     pthread_mutex_lock(&p->lock);
-    atomic_store(&p->caller_sleeps, true);
+    /* An exchange, not a store: emulators of ARM on x86 let the load below pass a store, and the wake-up was lost. */
+    atomic_exchange(&p->caller_sleeps, true);
     while (atomic_load(&p->finished) != p->n_tasks) {
         pthread_cond_wait(&p->done, &p->lock);
     }
@@ -257,8 +258,8 @@ void pool_run(pool *p, pool_fn *fn, void *ctx, size_t n_tasks)
         p->ctx = ctx;
         p->n_tasks = n_tasks;
         atomic_store_explicit(&p->finished, 0, memory_order_relaxed);
-        /* seq_cst: a worker counts itself asleep before it looks at `untaken` a last time. */
-        atomic_store(&p->untaken, n_tasks);
+        /* seq_cst: a worker counts itself asleep before it looks at `untaken` a last time. An exchange as above. */
+        atomic_exchange(&p->untaken, n_tasks);
         if (atomic_load(&p->sleepers) > 0) {
             pthread_mutex_lock(&p->lock);
             pthread_cond_broadcast(&p->work);
