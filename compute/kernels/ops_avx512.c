@@ -38,31 +38,23 @@ const ops *ops_avx512(void)
     return &table;
 }
 
+/* What the tables from VNNI on share. */
+#define OPS_VNNI_MEMBERS                                                                                     \
+    OPS_512_MEMBERS, .kv = KV_OPS_VNNI, .dot_q = {dot_q8_vnni, dot_q4_vnni},                                 \
+                     .panel_q = {panel_q8_vnni, panel_q4_vnni}, .weights_q = weights_q_vnni,                 \
+                     .peak_q = peak_q_vnni, .ggml = ggml_kernels_avx512_vnni
+
 const ops *ops_avx512_vnni(void)
 {
-    static const ops table = {.name = "avx512+vnni",
-                              OPS_512_MEMBERS,
-                              .kv = KV_OPS_VNNI,
-                              .dot_q = {dot_q8_vnni, dot_q4_vnni},
-                              .panel_q = {panel_q8_vnni, panel_q4_vnni},
-                              .tile_q = tile_q_vnni,
-                              .weights_q = weights_q_vnni,
-                              .peak_q = peak_q_vnni,
-                              .ggml = ggml_kernels_avx512_vnni};
+    static const ops table = {.name = "avx512+vnni", OPS_VNNI_MEMBERS, .tile_q = tile_q_vnni};
     return &table;
 }
 
 const ops *ops_avx512_bf16(void)
 {
     static const ops table = {.name = "avx512+vnni+bf16",
-                              OPS_512_MEMBERS,
-                              .kv = KV_OPS_VNNI,
-                              .dot_q = {dot_q8_vnni, dot_q4_vnni},
-                              .panel_q = {panel_q8_vnni, panel_q4_vnni},
+                              OPS_VNNI_MEMBERS,
                               .tile_q = tile_q_vnni,
-                              .weights_q = weights_q_vnni,
-                              .peak_q = peak_q_vnni,
-                              .ggml = ggml_kernels_avx512_vnni,
                               .pack_bf16 = pack_avx512_bf16,
                               .tile_bf16 = tile_avx512_bf16,
                               .round_bf16 = round_avx512_bf16,
@@ -73,14 +65,8 @@ const ops *ops_avx512_bf16(void)
 const ops *ops_avx512_amx(void)
 {
     static const ops table = {.name = "avx512+vnni+bf16+amx",
-                              OPS_512_MEMBERS,
-                              .kv = KV_OPS_VNNI,
-                              .dot_q = {dot_q8_vnni, dot_q4_vnni},
-                              .panel_q = {panel_q8_vnni, panel_q4_vnni},
+                              OPS_VNNI_MEMBERS,
                               .tile_q = tile_q_amx,
-                              .weights_q = weights_q_vnni,
-                              .peak_q = peak_q_vnni,
-                              .ggml = ggml_kernels_avx512_vnni,
                               .pack_bf16 = pack_avx512_bf16,
                               .tile_bf16 = tile_bf16_amx};
     return &table;

@@ -102,7 +102,7 @@ enum { DOT_MOST_T = 8, DOT_MANY_N = 3, DOT_FEW_T = 4, DOT_FEW_N = 4, SUMS_MAX = 
 typedef struct bf16_job {
     float *out;
     const unsigned char *x, *w;
-    size_t out_stride, x_stride, w_stride, N, K;
+    size_t out_stride, x_stride, w_stride, K;
 } bf16_job;
 
 void round_avx512_bf16(uint16_t *out, const float *x, size_t K)
@@ -222,7 +222,6 @@ void dot_avx512_bf16(float *out, size_t out_stride, const uint16_t *x, size_t x_
                           .out_stride = out_stride,
                           .x_stride = 2 * x_stride,
                           .w_stride = 2 * w_stride,
-                          .N = N,
                           .K = K};
     const size_t nn = T <= DOT_FEW_T ? DOT_FEW_N : DOT_MANY_N, n_rows = N / nn;
     if (nn == DOT_FEW_N) {
