@@ -2,6 +2,7 @@
 import json
 
 import forms
+import tools_typed
 from phrases import casual, spread
 from skills import one, pseudo, word
 from toolbox import natural_call
@@ -201,9 +202,14 @@ def any_call(r):
     return tool(name, r.choice([f"{cap(v)} a {n}", f"{cap(v)}s the {n}", f"A tool to {v} {n}s", f"{cap(n)}: {v} it"]), props), q, args, resp, a, ["Done"]
 
 
+def natural(r):
+    """A tool with a question in natural words, by patterns or as somebody typed it."""
+    return (natural_call if r.random() < 0.5 else tools_typed.natural)(r)
+
+
 def made_call(r):
     x = r.random()
-    return known_call(r) if x < 0.14 else random_call(r) if x < 0.22 else any_call(r) if x < 0.5 else natural_call(r)
+    return known_call(r) if x < 0.14 else random_call(r) if x < 0.22 else any_call(r) if x < 0.46 else natural(r)
 
 
 def forced_call(r, q):
@@ -214,6 +220,8 @@ def forced_call(r, q):
         if all(t[0]["function"]["name"] != u[0]["function"]["name"] for u in tools):
             tools.append(t)
     t, _, args, _, _, _ = r.choice(tools)
+    if not args:
+        return forced_call(r, q)
     first = next(iter(args))
     args = {k: f"{forms.SHUT}{str(x).lower() if isinstance(x, bool) else x}" if k == first else x for k, x in args.items()}
     call = {"type": "function", "function": {"name": t["function"]["name"], "arguments": args}}

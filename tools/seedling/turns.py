@@ -8,13 +8,13 @@ import ledger
 import makes
 import reckon
 import sheets
+import tools_typed
 import typed
-from calls import any_call, forced_call, known_call, made_call, random_call, tool
+from calls import any_call, forced_call, known_call, made_call, natural, random_call, tool
 from helpdesk import help_topic
 from newcomer import COUPLETS, cannot, listing, newcomer, no_image, smalltalk, tale, translate, verse, haiku
 from phrases import casual, spread
 from skills import one, pseudo, word
-from toolbox import natural_call
 from words import *
 from writers import voice
 
@@ -261,12 +261,23 @@ def no_tool(r):
     return dict(skill="no_tool", messages=[user(casual(r, q) if r.random() < 0.4 else q), said(a, "No tool is given.")], must=["tool"])
 
 
-def others(r, n, but=None):
-    """n tools of any kinds, none of the name."""
-    tools = []
+def others(r, n, but=None, unlike=None):
+    """n tools of any kinds, none of the name; unlike a tool: none that has a word of its name or description."""
+    words = lambda t: {w[:5].lower() for w in re.findall(r"[A-Za-z][a-z]{3,}", f"{t['function']['name']} {t['function']['description']}")}
+    tools, avoid = [], words(unlike) if unlike else set()
     while len(tools) < n:
         t = made_call(r)[0]
-        if all(t["function"]["name"] != u["function"]["name"] for u in tools) and t["function"]["name"] != but:
+        if all(t["function"]["name"] != u["function"]["name"] for u in tools) and t["function"]["name"] != but and not avoid & words(t):
+            tools.append(t)
+    return tools
+
+
+def unfit(r, n):
+    """n tools that do nothing of what people ask about the world: made up, or technical."""
+    tools = tools_typed.strangers(r, None, r.randint(0, n), True)
+    while len(tools) < n:
+        t = (any_call if r.random() < 0.6 else random_call)(r)[0]
+        if all(t["function"]["name"] != u["function"]["name"] for u in tools):
             tools.append(t)
     return tools
 
@@ -286,7 +297,7 @@ def unfit_tools(r):
     q, t, a, must = cannot(r)
     if "no tool" in a:  # there are tools, none that fits
         a, must = spread(r, UNFIT), ["tool"]
-    return dict(skill="unfit_tools", messages=[user(voice(r, q) if r.random() < 0.4 else q), said(a, "No tool fits here. " + t)], tools=others(r, r.choice([1, 1, 2, 3])), must=must)
+    return dict(skill="unfit_tools", messages=[user(voice(r, q) if r.random() < 0.4 else q), said(a, "No tool fits here. " + t)], tools=unfit(r, r.choice([1, 1, 2, 3])), must=must)
 
 
 UNFIT = "{None of my tools {can do|fits|is for} that.|My tools do not {fit|cover} that.|I have tools here, but none for that.|That is not what my tools are for.} {A program can give me another one through the API.|Through the API you can give me a fitting one.}"
@@ -294,7 +305,7 @@ UNFIT = "{None of my tools {can do|fits|is for} that.|My tools do not {fit|cover
 
 def fitting_tools(r):
     """The same question with a tool that fits (a call), with others only, and with none: only what is given decides."""
-    t, q, args, _, _, _ = (natural_call if r.random() < 0.7 else any_call if r.random() < 0.6 else random_call)(r)
+    t, q, args, _, _, _ = (natural if r.random() < 0.7 else any_call if r.random() < 0.6 else random_call)(r)
     f = t["function"]["name"]
     if r.random() < 0.3 and not any(isinstance(x, (list, dict)) for x in args.values()):
         v = voice(r, q)
@@ -309,9 +320,31 @@ def fitting_tools(r):
             M = [user(first), said(a0, t0)] + M
         return dict(skill="fitting_tools", messages=M, tools=tools, must=[f"<function={f}>"])
     if x < 0.96:
-        return dict(skill="fitting_tools", messages=[user(q), said(spread(r, UNFIT), "No tool fits here.")], tools=others(r, r.choice([1, 1, 2, 3]), f), must=["tool"])
+        return dict(skill="fitting_tools", messages=[user(q), said(spread(r, UNFIT), "No tool fits here.")], tools=others(r, r.choice([1, 1, 2, 3]), f, t), must=["tool"])
     a = spread(r, "{I cannot do that: no tool was given to me.|No tool was given to me, so I cannot do that.|I cannot do that here, I have no tool for it.} {Through the API you can give me one.|A program can give me one through the API.}")
     return dict(skill="fitting_tools", messages=[user(q), said(a, "No tool is given.")], must=["tool"])
+
+
+def typed_tools(r):
+    """Questions as people typed them: with a tool that fits among others (two of three), with one that is near but does something else, with others only, with none."""
+    x = r.random()
+    if x < 0.66:
+        tools, q, args, response, a, f = tools_typed.several(r)
+        v = voice(r, q) if r.random() < 0.3 else q
+        if all(str(y) in v for y in args.values() if not isinstance(y, (bool, list))) and not any(isinstance(y, list) for y in args.values()):
+            q = v
+        call = dict(said("", f"The tool {f} fits. " + ", ".join(f"{k} is {y}" for k, y in args.items()) + "."), tool_calls=[{"type": "function", "function": {"name": f, "arguments": args}}])
+        M = [user(q), call]
+        if r.random() < 0.35:
+            M += [{"role": "tool", "content": response}, said(a, f"The tool answered: {response}")]
+        if r.random() < 0.15:
+            first, t0, a0, _ = smalltalk(r)
+            M = [user(first), said(a0, t0)] + M
+        return dict(skill="typed_tools", messages=M, tools=tools, must=[f"<function={f}>"])
+    tools, q, a = (tools_typed.near_miss if x < 0.8 else tools_typed.other_tool)(r)
+    if x > 0.97:
+        tools, a = None, spread(r, "{I cannot do that|I can't know that|I can't help with that}: no tool was given to me.{| Through the API you can give me one.| With a fitting tool I could.}")
+    return dict(skill="typed_tools", messages=[user(voice(r, q) if r.random() < 0.3 else q), said(a, "No tool fits here.")], tools=tools, must=[])
 
 
 KNOWING = [  # kinds of what cannot be known or done (newcomer.cannot); names of tools that can; what they say; keys of an argument that takes the question, if any
@@ -341,7 +374,7 @@ def knowing_tools(r):
         tools = others(r, r.choice([0, 0, 1, 2]), f)
         tools.insert(r.randrange(len(tools) + 1), t)
         return dict(skill="knowing_tools", messages=[user(q), dict(said("", f"The tool {f} fits."), tool_calls=[{"type": "function", "function": {"name": f, "arguments": args}}])], tools=tools, must=[f"<function={f}>"])
-    return dict(skill="knowing_tools", messages=[user(q), said(a, "No tool fits here.")], tools=others(r, r.choice([0, 1, 2]), f) or None, must=must)
+    return dict(skill="knowing_tools", messages=[user(q), said(a, "No tool fits here.")], tools=unfit(r, r.choice([0, 1, 2])) or None, must=must)
 
 
 def chatter(r):
@@ -388,7 +421,7 @@ def exchange(r):
     return dict(skill="exchange", messages=ledger.exchange(r), must=[])
 
 
-WEIGHTS = {chatter: 130, follow: 9, remembered: 7, ruled: 8, no_tool: 2, idle_tools: 12, unfit_tools: 3, fitting_tools: 27, knowing_tools: 12, filled: 27, forced: 4, sums: 9, absent_tool: 2, exchange: 14}
+WEIGHTS = {chatter: 130, follow: 9, remembered: 7, ruled: 8, no_tool: 2, idle_tools: 16, unfit_tools: 5, fitting_tools: 15, typed_tools: 24, knowing_tools: 12, filled: 27, forced: 4, sums: 9, absent_tool: 2, exchange: 14}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 
