@@ -163,24 +163,28 @@ class Copy:
             return ["parley", "parley_fake"] if real else ["embed_assets"]
         return [Path(word).name for word in command if Path(word).parent == self.build] or ["all"]
 
-    def notices(self, test, seconds):
-        """Whether a test fails, or hangs."""
+    def notices(self, test, seconds, cases=()):
+        """Whether a test fails, or hangs. cases: of a file of browser tests only those with these names (patterns)."""
         command = ["ctest", "--test-dir", str(self.build), "-R", "^" + test.replace("+", r"\+") + "$"]
+        if cases:
+            command = [self.tests[test][0], *(f"--test-name-pattern={case}" for case in cases), *self.tests[test][1:]]
         is_program = Path(self.tests[test][0]).parent == self.build
         for _ in range(1 if is_program else 2):
             if self.run(command, seconds) in (0, 77):
                 return False
         return True
 
-    def is_sound(self, test, seconds):
+    def is_sound(self, test, seconds, cases=()):
         """Whether a test passes without a change; asked once, when it first failed."""
+        if cases:
+            return not self.notices(test, seconds, cases)
         if test not in self.sound | self.unsound:
             targets = self.targets_of(test)
             built = not targets or self.run(["ninja", "-C", str(self.build), *targets], 3600) == 0
             (self.sound if built and not self.notices(test, seconds) else self.unsound).add(test)
         return test in self.sound
 
-    def try_one(self, path, mutant, tests, options):
+    def try_one(self, path, mutant, tests, options, cases_of=lambda test: ()):
         """(result, the test that noticed or None, seconds)."""
         start, file = time.monotonic(), self.root / path
         before = file.read_text()
@@ -194,9 +198,9 @@ class Copy:
                 targets = self.targets_of(test)
                 if targets and self.run(["ninja", "-C", str(self.build), *targets], 3600) != 0:
                     return "not built", None, time.monotonic() - start
-                if self.notices(test, options.test_seconds):
+                if self.notices(test, options.test_seconds, cases_of(test)):
                     file.write_text(before)
-                    if self.is_sound(test, options.test_seconds):
+                    if self.is_sound(test, options.test_seconds, cases_of(test)):
                         return "killed", test, time.monotonic() - start
                     file.write_text("\n".join(lines))
                 if time.monotonic() - start > options.seconds:
@@ -239,8 +243,18 @@ class Coverage:
     def __init__(self):
         lines = json.loads(LINES.read_text()) if LINES.exists() else {"lines": {}, "seconds": {}}
         known = json.loads(MAP.read_text())
-        self.lines, self.files = lines["lines"], known["files"]
+        self.lines, self.files, self.cases = lines["lines"], known["files"], lines.get("cases", {})
         self.seconds = {**known["seconds"], **lines["seconds"]}
+
+    def cases_of(self, test, path, line):
+        """Of a file of browser tests those that run a line; () for all of them."""
+        found = [case for case, files in self.cases.get(test, {}).items() if line in files.get(path, ())]
+        return () if "" in found else tuple(sorted(found))
+
+    def cost(self, test, path, line):
+        """Seconds that those of them take."""
+        found = self.cases_of(test, path, line)
+        return self.seconds.get(test, 5) * (len(found) / len(self.cases[test]) if found else 1)
 
 
 def tests_for(path, line, coverage):
@@ -253,13 +267,13 @@ def tests_for(path, line, coverage):
     while line > 1 and str(line) not in lines and re.search(r"[^;{}\s]\s*$", text[line - 2]):
         line -= 1
     top, stem = path.split("/")[0], Path(path).stem
-    cost = lambda name: coverage.seconds.get(name, 5)
+    cost = lambda name: coverage.cost(name, path, line)
     names = sorted(lines.get(str(line), []), key=lambda name: (name.split("/")[0] != top, cost(name)))
     if top == "compute" and "neon" in stem:
         names = [ARM_TEST]
     elif len(names) < FILE_TESTS:
         shares = collections.Counter(name for tests in lines.values() for name in tests) or coverage.files.get(path, {})
-        names += sorted(shares, key=lambda name: -shares[name] / (1 + cost(name)))[:FILE_TESTS]
+        names += sorted(shares, key=lambda name: -shares[name] / (1 + cost(name)))[: None if top in ("server", "web") else FILE_TESTS]
         room = (ROOT / "tests" / path).parent if top == "server" else ROOT
         names += [f"server/{found.stem}" for found in (*room.glob("real_*.mjs"), *room.glob("*_test.py"))]
     return list(dict.fromkeys([f"{top}/test_{stem}", *names]))
@@ -337,7 +351,7 @@ def main():
                 result, by, seconds = try_programs(programs, path, mutant, tests, options)
             if result == "survived" and (ARM_TEST in others or (others and not options.programs)):
                 copy = copy or Copy(f"{where}/parley", options.cpu)
-                result, by, more = copy.try_one(path, mutant, others, options)
+                result, by, more = copy.try_one(path, mutant, others, options, lambda test: coverage.cases_of(test, path, mutant.line))
                 seconds += more
             with lock:
                 results.append({"file": path, "line": mutant.line, "operator": mutant.operator, "was": was, "change": change,

@@ -5,9 +5,12 @@
     tools/test_map.py --make         measures anew (a coverage build in build/coverage; about half an hour)
 
 The map holds for each source file the tests that run at least one of its lines, with the share of the file's lines
-that they run, and for each test its seconds. Lines, which tools/mutate.py needs, are in build/coverage/lines.json.
+that they run, and for each test its seconds. Lines, which tools/mutate.py needs, are in build/coverage/lines.json; of the
+page also which test of a file runs them. `--make --only browser/` needs no coverage build, only build/: pages and node
+count what they run themselves.
 """
 import argparse
+import collections
 import concurrent.futures
 import json
 import os
@@ -57,22 +60,43 @@ def counters(folder):
 
 
 def scripts_lines(folder):
-    """The same of the page, from what tests/web/coverage.mjs wrote."""
-    ran = {}
+    """({file: {lines}}, {pattern of a case: {file: {lines}}}) of the page. What tests/web/coverage.mjs wrote names the case
+    of the test; what node ran itself is of the whole test, the pattern ''."""
+    cases = {}
     for path in folder.glob("*.json"):
-        for file, lines in json.loads(path.read_text()).items():
-            ran.setdefault(file, set()).update(lines)
-    return ran
+        page = json.loads(path.read_text())
+        for file, lines in page["files"].items():
+            cases.setdefault(page["case"], {}).setdefault(file, set()).update(lines)
+    for path in (folder / "node").glob("*.json"):
+        for script in json.loads(path.read_text())["result"]:
+            if not script["url"].startswith(f"file://{ROOT}/web/js/"):
+                continue
+            file = os.path.relpath(script["url"].removeprefix("file://"), ROOT)
+            text = (ROOT / file).read_text()
+            ran = [0] * (len(text) + 1)
+            ranges = [r for f in script["functions"] for r in f["ranges"]]
+            for r in sorted(ranges, key=lambda r: (r["startOffset"], -r["endOffset"])):  # the outer one first
+                ran[r["startOffset"] : r["endOffset"]] = [r["count"]] * (r["endOffset"] - r["startOffset"])
+            firsts = [found.start(1) for found in re.finditer(r"(?m)^ *(.?)", text)]
+            cases.setdefault("", {}).setdefault(file, set()).update(i for i, at in enumerate(firsts, 1) if ran[at])
+    union = {}
+    for files in cases.values():
+        for file, lines in files.items():
+            union.setdefault(file, set()).update(lines)
+    return union, cases
 
 
 def run_one(name, longest):
-    """(seconds, {file: {lines}}) of one test; None in place of the lines if it failed or took too long."""
+    """(seconds, {file: {lines}}, of the page the same of each case) of one test; None in place of the lines if it failed
+    or took too long."""
     with tempfile.TemporaryDirectory() as place:
-        environment = dict(os.environ, GCOV_PREFIX=place, PARLEY_COVERAGE=place)
+        of_page = name.startswith("browser/")
+        node = {"NODE_V8_COVERAGE": f"{place}/node"} if of_page else {}
+        environment = dict(os.environ, GCOV_PREFIX=place, PARLEY_COVERAGE=place, **node)
         pattern = "^" + name.replace("+", r"\+") + "$"
         start = time.monotonic()
         process = subprocess.Popen(
-            ["ctest", "--test-dir", str(BUILD), "-R", pattern], env=environment, stdin=subprocess.DEVNULL,
+            ["ctest", "--test-dir", str(ROOT / "build" if of_page else BUILD), "-R", pattern], env=environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         try:
             process.wait(longest)
@@ -85,42 +109,45 @@ def run_one(name, longest):
         process.wait()
         seconds = round(time.monotonic() - start, 2)
         if process.returncode:
-            return seconds, None
-        return seconds, scripts_lines(Path(place)) if name.startswith("browser/") else counters(Path(place))
+            return seconds, None, {}
+        return seconds, *(scripts_lines(Path(place)) if of_page else (counters(Path(place)), {}))
 
 
 def make(options):
-    flags = "--coverage -O1 -g0 -fprofile-update=single"
-    configure = ["cmake", "-S", str(ROOT), "-B", str(BUILD), "-G", "Ninja", f"-DCMAKE_C_FLAGS={flags}"]
-    subprocess.run([*configure, "-DCMAKE_BUILD_TYPE=Debug"], check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-C", str(BUILD)], check=True, stdout=subprocess.DEVNULL)
-    names = [name for name in tests_of(BUILD) if re.search(options.only, name)]
+    BUILD.mkdir(parents=True, exist_ok=True)
+    names = [name for name in tests_of(ROOT / "build") if re.search(options.only, name)]
+    if not all(name.startswith("browser/") for name in names):
+        flags = "--coverage -O1 -g0 -fprofile-update=single"
+        configure = ["cmake", "-S", str(ROOT), "-B", str(BUILD), "-G", "Ninja", f"-DCMAKE_C_FLAGS={flags}"]
+        subprocess.run([*configure, "-DCMAKE_BUILD_TYPE=Debug"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["ninja", "-C", str(BUILD)], check=True, stdout=subprocess.DEVNULL)
     found = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         pending = {pool.submit(run_one, name, options.longest): name for name in names}
         for done in concurrent.futures.as_completed(pending):
             found.append((pending[done], *done.result()))
-            name, taken, ran = found[-1]
+            name, taken, ran, _ = found[-1]
             print(f"{taken:7.2f} s  {name}{'' if ran is not None else ': failed or too long, left out'}", flush=True)
     known = json.loads(LINES.read_text()) if LINES.exists() else {"seconds": {}, "lines": {}}
-    seconds, lines = known["seconds"], known["lines"]
+    seconds, lines, cases = known["seconds"], known["lines"], known.setdefault("cases", {})
     for of_file in lines.values():  # what is measured anew
         for line in of_file:
             of_file[line] = [name for name in of_file[line] if name not in set(names)]
-    for name, taken, ran in found:
+    for name, taken, ran, of_cases in found:
         seconds[name] = taken
+        if of_cases:
+            cases[name] = {case: {path: sorted(of_file) for path, of_file in files.items()} for case, files in of_cases.items()}
         for path, of_test in (ran or {}).items():
             for line in of_test:
                 lines.setdefault(path, {}).setdefault(str(line), []).append(name)
     LINES.write_text(json.dumps(known))
-    files = {}
-    for path, of_file in sorted(lines.items()):
-        shares = {}
-        for tests in of_file.values():
-            for name in tests:
-                shares[name] = shares.get(name, 0) + 1
-        files[path] = {name: round(n / len(of_file), 2) for name, n in sorted(shares.items())}
-    MAP.write_text(json.dumps({"seconds": seconds, "files": files}, indent=0, sort_keys=True) + "\n")
+    # What was measured elsewhere stands in the map alone.
+    old = json.loads(MAP.read_text()) if MAP.exists() else {"seconds": {}, "files": {}}
+    files = {path: {name: n for name, n in tests.items() if name not in set(names)} for path, tests in old["files"].items()}
+    for path, of_file in lines.items():
+        shares = collections.Counter(name for tests in of_file.values() for name in tests)
+        files.setdefault(path, {}).update((name, round(n / len(of_file), 2)) for name, n in shares.items())
+    MAP.write_text(json.dumps({"seconds": {**old["seconds"], **seconds}, "files": files}, indent=0, sort_keys=True) + "\n")
 
 
 def show(paths):

@@ -1,8 +1,10 @@
-/** Which lines of web/ a test runs, for tools/test_map.py: one JSON file for each page, {"web/js/FILE": [lines]}.
+/** Which lines of web/ a test runs, for tools/test_map.py: one JSON file for each page,
+ * {"case": the test that opened it, as node's --test-name-pattern has it, "files": {"web/js/FILE": [lines]}}.
  *
  *     PARLEY_COVERAGE=FOLDER tests/web/run chat.test.mjs
  */
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -22,16 +24,28 @@ function linesRun(source, functions) {
     return lines;
 }
 
+/** The test of a file that is at work, found by the stack: a pattern of its name, or '' for all of the file. */
+function caseAtWork() {
+    Error.stackTraceLimit = 50;
+    const places = [...new Error().stack.matchAll(/file:\/\/(\/.*\.test\.mjs):(\d+)/g)];
+    if (!places.length) return '';
+    const [, path, line] = places.at(-1);
+    const before = readFileSync(path, 'utf8').split('\n').slice(0, Number(line)).reverse();
+    const name = before.map((one) => /^ {0,4}test\((['"`])(.*?)\1, /.exec(one)?.[2]).find(Boolean);
+    return name ? `^${name.replace(/\\(['"`])/g, '$1').replace(/\$\{.*?\}|[[\]\\^$.|?*+(){}]/g, (found) => (found[1] ? '.*' : `\\${found}`))}$` : '';
+}
+
 /** Every page of the browser notes what it runs until its context is closed.
  * @param {import('playwright-core').Browser} browser @param {string} folder */
 export function noteCoverage(browser, folder) {
-    const open = new Set();
-    const start = async (page) => {
+    const open = new Map(); // of a page the test that opened it
+    const start = async (page, name) => {
         await page.coverage.startJSCoverage({ resetOnNavigation: false });
-        open.add(page);
+        open.set(page, name);
         return page;
     };
     const stop = async (page) => {
+        const name = open.get(page);
         if (!open.delete(page) || page.isClosed()) return;
         const files = {};
         for (const { url, source, functions } of await page.coverage.stopJSCoverage()) {
@@ -41,11 +55,14 @@ export function noteCoverage(browser, folder) {
                 files[name] = [...new Set([...(files[name] ?? []), ...linesRun(source, functions)])];
             }
         }
-        await writeFile(join(folder, `${randomUUID()}.json`), JSON.stringify(files));
+        await writeFile(join(folder, `${randomUUID()}.json`), JSON.stringify({ case: name, files }));
     };
     const wrapped = (context) => {
         const [newPage, close] = [context.newPage.bind(context), context.close.bind(context)];
-        context.newPage = async () => start(await newPage());
+        context.newPage = async () => {
+            const name = caseAtWork();
+            return start(await newPage(), name);
+        };
         context.close = async (...args) => {
             for (const page of context.pages()) await stop(page);
             return close(...args);
@@ -56,7 +73,7 @@ export function noteCoverage(browser, folder) {
     browser.newContext = async (options) => wrapped(await newContext(options));
     browser.newPage = async (options) => (await browser.newContext(options)).newPage();
     browser.close = async (...args) => {
-        for (const page of open) await stop(page);
+        for (const page of open.keys()) await stop(page);
         return close(...args);
     };
     return browser;
