@@ -272,6 +272,13 @@ test('another key opens another socket; refused again, it is known at once why',
     connection.setKey('good');
     assert.equal(sockets.length, 3, 'without waiting');
     connection.stop();
+    const quiet = await opened();
+    quiet.socket.hear({ type: 'pong' });
+    await time.pass(55_000);
+    quiet.connection.setKey('other');
+    await time.pass(6_000);
+    assert.equal(sockets.length, 2, 'the new one is not blamed for the silence of the old one');
+    quiet.connection.stop();
 });
 
 test('a question is one message, with its names; what the body says of leaving counts', async () => {

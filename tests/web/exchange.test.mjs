@@ -5,10 +5,12 @@ import test from 'node:test';
 import { formatDay, formatNumber, formatPercent, listed, plural, t } from '../../web/js/language.js';
 import { readDrafts, writeDraft } from '../../web/js/state/drafts.js';
 import { NOTHING, applyNews, changesOf, copyOf, hasNews, madeAgain, newsOf, noteKept, takeIn, unknown } from '../../web/js/state/merge.js';
+import { findPrompts, makePrompt, nextBlank, readPrompts, writePrompts } from '../../web/js/state/prompts.js';
 import { Settings } from '../../web/js/state/settings.js';
 import { addMessage, newConversation, shownPath } from '../../web/js/state/store.js';
 import { callAgain, choiceWith, decide, takeImages, toolFields } from '../../web/js/state/tools.js';
 import { fromJson, notThere, toJson } from '../../web/js/state/transfer.js';
+import { frameTimes, videoTokens } from '../../web/js/state/video-plan.js';
 import { formatBytes, formatCount, formatDuration, formatRate, newId } from '../../web/js/util.js';
 
 function small() {
@@ -240,4 +242,70 @@ test('numbers as the page writes them', () => {
     assert.deepEqual([t`no values`, t`${1234} of ${'a'} and ${0}`, formatPercent(0.456), listed(['a', 'b', 'c']), formatDay(Date.UTC(2026, 11, 1, 12)), formatNumber(1234.5)], ['no values', '1\u202f234 of a and 0', '46 %', 'a, b and c', '1 December 2026', '1\u202f234.5']);
     assert.match(newId('m_'), /^m_[\w-]{22}$/);
     assert.notEqual(newId(), newId());
+});
+
+// ---- prompts and videos ----
+
+test('prompts: kept as they are read, found by their words, with places to fill in', () => {
+    const kept = new Map();
+    globalThis.localStorage = /** @type {any} */ ({ getItem: (key) => kept.get(key) ?? null, setItem: (key, value) => kept.set(key, value) });
+    assert.deepEqual(readPrompts().map(({ system }) => !!system), [false, false, false, false, true, true, true]);
+    const made = makePrompt({ name: ` ${'n'.repeat(90)}`, text: ` ${'t'.repeat(20_001)} `, system: /** @type {any} */ (1) });
+    assert.match(made.id, /^p_.{22}$/);
+    assert.deepEqual([made.name.length, made.text.length, 'system' in made], [80, 20_000, false]);
+    assert.equal(writePrompts([{ id: 'a', name: ' Mail to {{who}}', text: 'Dear', system: true }, { id: '', name: 'My mail', text: 'x' }, { id: 'c', name: '', text: 'x' }, { id: 'd', name: 'x', text: '' }]), '');
+    const back = readPrompts();
+    assert.deepEqual(back[0], { id: 'a', name: 'Mail to {{who}}', text: 'Dear', system: true });
+    assert.deepEqual([back.length, back[1].name, /^p_/.test(back[1].id)], [2, 'My mail', true]);
+    assert.deepEqual(findPrompts(back, ' mail').map(({ name }) => name), ['Mail to {{who}}', 'My mail']);
+    assert.deepEqual(findPrompts([...back].reverse(), 'MAIL').map(({ name }) => name), ['Mail to {{who}}', 'My mail'], 'those that begin with it first');
+    assert.deepEqual(findPrompts(back, 'mail my').map(({ name }) => name), ['My mail'], 'all words');
+    assert.equal(findPrompts(back, '').length, 2);
+    const many = (n) => Array.from({ length: n }, (_, i) => ({ id: `${i}`, name: 'n', text: 't' }));
+    assert.equal(writePrompts(many(501)), 'There may be 500 prompts.');
+    assert.equal(readPrompts().length, 2);
+    assert.equal(writePrompts(many(500)), '');
+    for (const odd of ['{', '{}', '7']) {
+        kept.set('parley.prompts', odd);
+        assert.equal(readPrompts().length, 7, odd);
+    }
+    globalThis.localStorage.setItem = () => {
+        throw new Error('full');
+    };
+    assert.equal(writePrompts(back), 'This browser has no room for it.');
+    Reflect.deleteProperty(globalThis, 'localStorage');
+    assert.equal(readPrompts().length, 7);
+    assert.deepEqual([nextBlank('a {{b}} c {{d e}}'), nextBlank('a {{b}} c {{d e}}', 3), nextBlank('{{}} {{a\nb}} {a}'), nextBlank(`{{${'x'.repeat(61)}}}`)], [[2, 7], [10, 17], null, null]);
+    assert.deepEqual(nextBlank(`{{${'x'.repeat(60)}}}`), [0, 64]);
+});
+
+test('which frames of a video are read', () => {
+    const model = { fps: 2, min_frames: 4, max_frames: 768 };
+    const rounded = (...given) => frameTimes(...given).map((s) => Number(s.toFixed(3)));
+    assert.deepEqual(rounded(3, {}, model), [0, 0.592, 1.184, 1.776, 2.368, 2.96], 'evenly from the first to the last');
+    assert.deepEqual(rounded(1, {}, model), [0, 0.32, 0.64, 0.96], 'at least so many');
+    assert.equal(frameTimes(1000, {}, model).length, 768);
+    assert.equal(frameTimes(1000, { max_frames: 900 }, model).length, 768);
+    assert.equal(frameTimes(1000, { max_frames: 10 }, model).length, 10);
+    assert.deepEqual(rounded(10, { start_ms: 2000, end_ms: 4000, fps: 2.5 }, model), [2, 2.49, 2.98, 3.47, 3.96]);
+    assert.deepEqual(rounded(10, { start_ms: 9500, end_ms: 60_000, fps: 1 }, { ...model, min_frames: 1 }), [9.5]);
+    assert.deepEqual(rounded(10, { start_ms: 9000, fps: 1 }, { ...model, min_frames: 1 }), [9]);
+    assert.deepEqual(rounded(8, {}, { ...model, num_frames: 4 }), [0, 2, 4, 6], 'a model that takes a number of frames takes them from the beginning of each part');
+    assert.deepEqual(rounded(8, { fps: 1 }, { ...model, num_frames: 4 }), [0, 1, 2, 3, 4, 5, 6, 7]);
+});
+
+test('about how many tokens the frames of a video take', () => {
+    const model = { patch_size: 16, merge_size: 2, temporal_patch_size: 2, min_pixels: 4096, max_pixels: 25_165_824 };
+    assert.equal(videoTokens(320, 240, 4, model), 2 * (10 * 8 + 8), 'half of a side goes to the even one: 240 is 7.5 times 32');
+    assert.equal(videoTokens(320, 176, 4, model), 2 * (10 * 6 + 8), '5.5 is 6');
+    assert.equal(videoTokens(320, 144, 4, model), 2 * (10 * 4 + 8), '4.5 is 4');
+    assert.equal(videoTokens(320, 240, 5, model), 3 * (80 + 8));
+    assert.equal(videoTokens(320, 240, 1, model), 80 + 8, 'one frame is a pair');
+    assert.equal(videoTokens(10, 10, 2, model), 2 * 2 + 8, 'a small one is made larger');
+    assert.equal(videoTokens(1920, 1080, 64, model), 32 * (26 * 14 + 8), 'a large one smaller');
+    for (const nothing of [[0, 240, 4], [320, 0, 4], [320, 240, 0]]) assert.equal(videoTokens(...nothing, model), null);
+    assert.equal(videoTokens(320, 240, 4, {}), null);
+    const filling = { ...model, max_pixels: 32 * 32 * 70, fills_budget: true };
+    assert.equal(videoTokens(320, 240, 4, filling), 4 * (9 * 7 + 8));
+    assert.equal(videoTokens(10_000, 10, 4, filling), 4 * (70 + 8), 'never more than the budget');
 });
