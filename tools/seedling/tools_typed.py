@@ -23,6 +23,8 @@ KEPT = dict(quote=0.6, item=0.5, thing=0.5, topic=0.5, title=0.5, dish=0.5, word
 NUMBERS = ("int", "float", "hour", "minute")
 TECHNICAL = {"builds", "databases", "servers", "logs", "code", "issues", "versions"}  # subjects of which nothing is asked that nobody can know
 
+OWN = {"calculation", "units", "translation", "language_names", "spelling", "synonyms", "dictionary", "random", "coin_toss", "passwords", "jokes", "quizzes"}  # what is tried without a tool, too
+
 
 class Block:
     def __init__(s, text):
@@ -189,7 +191,7 @@ NO_TOOL = """{I have no tool for <s>|There is no tool for <s> among {mine|those 
 
 def other_tool(r):
     """A question with tools of which none fits: (tools, question, answer)."""
-    b = r.choice([b for b in BLOCKS if "any" not in b.subjects])
+    b = r.choice([b for b in BLOCKS if "any" not in b.subjects and not OWN & set(b.subjects)])
     tools = strangers(r, b, r.choice([1, 1, 2, 2, 3, 4]))
     a = spread(r, r.choice(re.split(r"\|\n", NO_TOOL))).replace("<s>", b.subjects[0].replace("_", " ")).replace("<n>", r.choice(tools)["function"]["name"])
     if len(tools) > 1:

@@ -1,8 +1,8 @@
 """What people type, as they typed it, block by block with answers that fit every wording of the block (typed/*.txt).
 
 A block is a line of answers after "=" and a line of wordings, both parted by "|"; blocks are parted by an empty line. Nothing in a wording is a pattern.
-smalltalk_a is about the model and the conversation itself, smalltalk_b about the life of who writes, help about Parley, beyond about what cannot be known or done
-and about images, videos and files that were not sent.
+smalltalk_a is about the model and the conversation itself, smalltalk_b about the life of who writes, smalltalk_c and smalltalk_d about both, help about Parley, beyond about what cannot
+be known or done and about images, videos and files that were not sent.
 """
 import os
 import re
@@ -45,7 +45,7 @@ def begins(answer):
     return bool(FIRST.search(answer))
 
 
-SMALLTALK = Talk("smalltalk_a", "smalltalk_b")
+SMALLTALK = Talk("smalltalk_a", "smalltalk_b", "smalltalk_c", "smalltalk_d")
 BEYOND = Talk("beyond")
 HELP = Talk("help")
 
