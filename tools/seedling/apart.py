@@ -15,6 +15,7 @@ import ledger
 import makes
 import newcomer
 import sheets
+import tools_typed
 
 EVAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "eval", "talk")
 
@@ -34,7 +35,7 @@ def held():
 def main():
     draws, wanted, alike = int(sys.argv[1]) if len(sys.argv) > 1 else 400000, held(), {}
     r = random.Random(99)
-    made = [newcomer.newcomer, newcomer.newcomer, makes.made, helpdesk.help_topic, forms.form, sheets.sheet, lambda r: calls.made_call(r)[1:], lambda r: [m["content"] for m in r.choices(ledger.exchange(r)[::2])]]
+    made = [newcomer.newcomer, newcomer.newcomer, makes.made, helpdesk.help_topic, forms.form, sheets.sheet, lambda r: calls.made_call(r)[1:], lambda r: tools_typed.natural(r)[1:], lambda r: tools_typed.near_miss(r)[1:], lambda r: [m["content"] for m in r.choices(ledger.exchange(r)[::2])]]
     for i in range(draws):
         q = plain(made[i % len(made)](r)[0])
         if q in wanted:
