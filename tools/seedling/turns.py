@@ -9,6 +9,7 @@ import makes
 import reckon
 import sheets
 import tools_typed
+import twofacts
 import typed
 from calls import any_call, forced_call, known_call, made_call, natural, random_call, tool
 from helpdesk import help_topic
@@ -421,7 +422,18 @@ def exchange(r):
     return dict(skill="exchange", messages=ledger.exchange(r), must=[])
 
 
-WEIGHTS = {chatter: 130, follow: 9, remembered: 7, ruled: 8, no_tool: 2, idle_tools: 16, unfit_tools: 5, fitting_tools: 15, typed_tools: 24, knowing_tools: 12, filled: 27, forced: 4, sums: 9, absent_tool: 2, exchange: 14}
+def two_facts(r):
+    """Two facts told in one sentence, asked for one after the other; now and then with talk about something else between."""
+    T = twofacts.exchange(r)
+    M = [m for q, a, t in T for m in (user(q), said(a, t))]
+    if r.random() < 0.2:
+        q, t, a, _ = newcomer(r) if r.random() < 0.5 else one(r, r.choice(PLAIN))[1:]
+        if not typed.begins(a) and "name" not in q.lower() and "who am" not in q.lower():
+            M[2:2] = [user(q), said(a, t)]
+    return dict(skill="two_facts", messages=M, must=[])
+
+
+WEIGHTS = {chatter: 130, follow: 9, remembered: 7, ruled: 8, no_tool: 2, idle_tools: 16, unfit_tools: 5, fitting_tools: 15, typed_tools: 24, knowing_tools: 12, filled: 27, forced: 4, sums: 9, absent_tool: 2, exchange: 16, two_facts: 11}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 
