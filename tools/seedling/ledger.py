@@ -557,9 +557,11 @@ def everyday(r):
 
 # ---------------------------------------------------------------- dialogues
 def dialogues():
-    """{kind: dialogues} of dialogues.txt; a dialogue is a list of turns (what the user says, what is answered), ("~", "") may become a turn about something else."""
+    """{kind: dialogues} of dialogues.txt and dialogues2.txt; a dialogue is a list of turns (what the user says, what is answered), ("~", "") may become a turn about something else."""
     found = {}
-    for block in open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "dialogues.txt"), encoding="utf-8").read().strip().split("\n\n"):
+    here = os.path.dirname(os.path.abspath(__file__))
+    texts = [open(os.path.join(here, name), encoding="utf-8").read().strip() for name in ("dialogues.txt", "dialogues2.txt")]
+    for block in "\n\n".join(texts).split("\n\n"):
         if block.startswith("["):
             kind = found.setdefault(block[1:-1], [])
             continue

@@ -378,12 +378,17 @@ def knowing_tools(r):
     return dict(skill="knowing_tools", messages=[user(q), said(a, "No tool fits here.")], tools=unfit(r, r.choice([0, 1, 2])) or None, must=must)
 
 
+def task(r):
+    q, a = typed.TASKS(r)
+    return q, "A small task that I can do.", a, []
+
+
 def chatter(r):
     """Several turns of everything, in many voices."""
     M = []
     for _ in range(r.choice([1, 1, 1, 1, 1, 2, 2, 3, 4])):
         x = r.random()
-        q, t, a, must = newcomer(r) if x < 0.54 else makes.made(r) if x < 0.6 else help_topic(r)
+        q, t, a, must = newcomer(r) if x < 0.46 else makes.made(r) if x < 0.51 else task(r) if x < 0.63 else help_topic(r)
         if M and typed.begins(a):
             continue
         M += [user(voice(r, q) if r.random() < 0.6 else casual(r, q) if r.random() < 0.4 else q), said(a, t)]
@@ -433,7 +438,7 @@ def two_facts(r):
     return dict(skill="two_facts", messages=M, must=[])
 
 
-WEIGHTS = {chatter: 130, follow: 9, remembered: 7, ruled: 8, no_tool: 2, idle_tools: 16, unfit_tools: 5, fitting_tools: 15, typed_tools: 24, knowing_tools: 12, filled: 27, forced: 4, sums: 9, absent_tool: 2, exchange: 16, two_facts: 11}
+WEIGHTS = {chatter: 150, follow: 9, remembered: 7, ruled: 8, no_tool: 2, idle_tools: 16, unfit_tools: 5, fitting_tools: 15, typed_tools: 24, knowing_tools: 12, filled: 27, forced: 4, sums: 9, absent_tool: 2, exchange: 16, two_facts: 11}
 _kinds, _weights = list(WEIGHTS), list(WEIGHTS.values())
 
 

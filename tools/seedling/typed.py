@@ -1,8 +1,9 @@
 """What people type, as they typed it, block by block with answers that fit every wording of the block (typed/*.txt).
 
 A block is a line of answers after "=" and a line of wordings, both parted by "|"; blocks are parted by an empty line. Nothing in a wording is a pattern.
-smalltalk_a is about the model and the conversation itself, smalltalk_b about the life of who writes, smalltalk_c and smalltalk_d about both, help about Parley, beyond about what cannot
-be known or done and about images, videos and files that were not sent.
+smalltalk_a is about the model and the conversation itself, smalltalk_b about the life of who writes, smalltalk_c and
+smalltalk_d about both, help and help2 about Parley, beyond and beyond2 about what cannot be
+known or done and about images, videos and files that were not sent, tasks small ones with their results: lists, how-tos, letters, explanations, code, phrases, words.
 """
 import os
 import re
@@ -46,10 +47,11 @@ def begins(answer):
 
 
 SMALLTALK = Talk("smalltalk_a", "smalltalk_b", "smalltalk_c", "smalltalk_d")
-BEYOND = Talk("beyond")
-HELP = Talk("help")
+BEYOND = Talk("beyond", "beyond2")
+HELP = Talk("help", "help2")
+TASKS = Talk("tasks")
 
 
 def texts():
     """All wordings and answers, for the vocabulary."""
-    return [t for talk in (SMALLTALK, BEYOND, HELP) for w, a in talk.blocks for t in w + a]
+    return [t for talk in (SMALLTALK, BEYOND, HELP, TASKS) for w, a in talk.blocks for t in w + a]
