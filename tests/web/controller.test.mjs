@@ -317,11 +317,22 @@ test('how much room the chats take', async () => {
 });
 
 test('chats that come from a file are kept, and all of them can be had', async () => {
-    const { chat, current } = await withChat();
+    const { chat, keeper, current, answer, told } = await withChat();
     const other = { ...structuredClone(current), id: 'other', title: 'Other', updated: current.updated + 5 };
     await chat.add([other]);
     assert.deepEqual(chat.list.map(({ id }) => id), ['other', current.id], 'the newest first');
     assert.deepEqual((await chat.all()).map(({ id }) => id).sort(), ['other', current.id].sort());
+    told();
+    await chat.save(current);
+    assert.deepEqual([chat.list.map(({ id }) => id), told()], [['other', current.id], ['news', 'list']], 'each at its place, once');
+    const { save } = keeper;
+    keeper.save = async () => ({ summary: summary(current), changed: [answer.id] });
+    await chat.save(current);
+    assert.deepEqual(told(), ['message', 'news', 'list'], 'what others wrote is shown');
+    keeper.save = async () => ({ summary: null, changed: [] });
+    await chat.save(current);
+    assert.deepEqual([chat.list.map(({ id }) => id), chat.current === current], [['other'], false], 'it was deleted elsewhere');
+    keeper.save = save;
 });
 
 test('a chat that cannot be kept is said once, until one can', async () => {

@@ -1,0 +1,301 @@
+/* upstream_config and upstream_rules: what options name, what is refused, and which rule fits. */
+#include "server/upstream/upstream_config.h"
+
+#include "base/limits.h"
+#include "tests/check.h"
+
+static upstream_config c;
+
+/* "" if the settings are taken, else the error. c stays until the next call. */
+static const char *read_all(upstream_settings s)
+{
+    static err_detail d;
+    memset(&d, 0, sizeof d);
+    upstream_config_deinit(&c);
+    const err_code err = upstream_config_read(&c, &s, &d);
+    CHECK(err == ERR_OK || (err == ERR_INVALID && d.text[0]));
+    return d.text;
+}
+
+#define TAKEN(...) CHECK_STR(read_all((upstream_settings){__VA_ARGS__}), "")
+#define REFUSED(part, ...)                                                                                   \
+    do {                                                                                                     \
+        const char *said = read_all((upstream_settings){__VA_ARGS__});                                       \
+        if (!strstr(said, part)) {                                                                           \
+            fprintf(stderr, "said: %s\n", said);                                                             \
+            CHECK(!part);                                                                                    \
+        }                                                                                                    \
+    } while (0)
+
+static void test_urls(void)
+{
+    static const char *const GOOD[][2] = {
+        {"http://h:1", "http://h:1/v1"},     {"https://h/", "https://h/v1"},
+        {"http://h/v1//", "http://h/v1"},    {"http://h/v2", "http://h/v2"},
+        {"http://h/api", "http://h/api/v1"}, {"http://h/api/v1beta", "http://h/api/v1beta"},
+        {"http://h/v", "http://h/v/v1"},     {"http://v1", "http://v1/v1"},
+        {"http://h/vx", "http://h/vx/v1"},
+    };
+    static const char *const BAD[] = {"h:1", "ftp://h", "http://u@h", "http://h?x", "http://h/#x", "http://"};
+    char out[64];
+    for (size_t i = 0; i < sizeof GOOD / sizeof *GOOD; i++) {
+        CHECK(upstream_base_url(out, sizeof out, GOOD[i][0]));
+        CHECK_STR(out, GOOD[i][1]);
+    }
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+        CHECK(!upstream_base_url(out, sizeof out, BAD[i]));
+    }
+    CHECK(upstream_base_url(out, sizeof "http://h:1/v1", "http://h:1"));
+    CHECK(!upstream_base_url(out, sizeof "http://h:1/v1" - 1, "http://h:1"));
+}
+
+static void test_servers(void)
+{
+    TAKEN(.servers = "a=http://h:1,http://h:2/, b-1.x=https://g/v2");
+    CHECK_INT(c.n_servers, 2);
+    CHECK_STR(c.servers[0].name, "a");
+    CHECK_INT(c.servers[0].n_urls, 2);
+    CHECK_STR(c.servers[0].urls[1], "http://h:2/v1");
+    CHECK_STR(c.servers[1].name, "b-1.x");
+    CHECK_STR(c.servers[1].urls[0], "https://g/v2");
+    CHECK(c.servers[0].key == NULL && c.servers[0].max_pixels == 0 &&
+          c.servers[0].video == UPSTREAM_VIDEO_AUTO);
+    CHECK(!c.local_only && c.connect_timeout_s > 0 && c.silence_timeout_s > 0);
+    TAKEN(.servers = "a=http://h", .local_only = true, .connect_timeout_s = 3, .silence_timeout_s = 4);
+    CHECK(c.local_only && c.connect_timeout_s == 3 && c.silence_timeout_s == 4);
+    REFUSED("a name is missing", .servers = "http://h");
+    REFUSED("is no name", .servers = "a/b=http://h");
+    REFUSED("is no name", .servers = "=http://h");
+    REFUSED("given twice", .servers = "a=http://h,a=http://g");
+    REFUSED("twice", .servers = "a=http://h,http://h/");
+    REFUSED("has no scheme", .servers = "a=h:1");
+    REFUSED("no address of a server", .servers = "a=http://u@h");
+    TAKEN(.servers = "abcdefghijklmnopqrstuvwxyz123456=http://h");
+    REFUSED("is no name", .servers = "abcdefghijklmnopqrstuvwxyz1234567=http://h");
+    char many[4096] = "";
+    for (int i = 0; i < UPSTREAM_SERVERS; i++) {
+        snprintf(many + strlen(many), sizeof many - strlen(many), "s%d=http://h,", i);
+    }
+    TAKEN(.servers = many);
+    strcat(many, "x=http://h");
+    REFUSED("at most 16", .servers = many);
+    strcpy(many, "a=");
+    for (int i = 0; i < UPSTREAM_REPLICAS; i++) {
+        snprintf(many + strlen(many), sizeof many - strlen(many), "http://h:%d,", i + 1);
+    }
+    TAKEN(.servers = many);
+    CHECK_INT(c.servers[0].n_urls, UPSTREAM_REPLICAS);
+    strcat(many, "http://h:99");
+    REFUSED("more than 16 addresses", .servers = many);
+}
+
+static void test_settings(void)
+{
+    const char *two = "a=http://h,b=http://g";
+    setenv("TEST_KEY", "secret", 1);
+    setenv("TEST_LINES", "a\nb", 1);
+    setenv("TEST_EMPTY", "", 1);
+    TAKEN(.servers = two, .keys = "b=TEST_KEY");
+    CHECK(c.servers[0].key == NULL);
+    CHECK_STR(c.servers[1].key, "secret");
+    REFUSED("NAME=VARIABLE", .servers = two, .keys = "b");
+    REFUSED("NAME=VARIABLE", .servers = two, .keys = "b=");
+    REFUSED("no --upstream has the name x", .servers = two, .keys = "x=TEST_KEY");
+    REFUSED("there are two for a", .servers = two, .keys = "a=TEST_KEY,a=TEST_KEY");
+    REFUSED("empty or not set", .servers = two, .keys = "a=TEST_EMPTY");
+    REFUSED("empty or not set", .servers = two, .keys = "a=TEST_NOT_THERE");
+    REFUSED("more than one line", .servers = two, .keys = "a=TEST_LINES");
+
+    TAKEN(.servers = two, .models = "big=a/org/model,small=b/m");
+    CHECK_INT(c.n_aliases, 2);
+    CHECK_STR(c.aliases[0].name, "big");
+    CHECK_STR(c.aliases[0].model, "a/org/model");
+    REFUSED("ALIAS=NAME/ID", .servers = two, .models = "big");
+    REFUSED("ALIAS=NAME/ID", .servers = two, .models = "big=a");
+    REFUSED("ALIAS=NAME/ID", .servers = two, .models = "big=a/");
+    REFUSED("ALIAS=NAME/ID", .servers = two, .models = "=a/m");
+    REFUSED("no --upstream has the name c", .servers = two, .models = "big=c/m");
+    REFUSED("take another", .servers = two, .models = "default=a/m");
+    REFUSED("given twice", .servers = two, .models = "x=a/m,x=b/m");
+    char many[4096] = "";
+    for (int i = 0; i < UPSTREAM_ALIASES; i++) {
+        snprintf(many + strlen(many), sizeof many - strlen(many), "m%d=a/m,", i);
+    }
+    TAKEN(.servers = two, .models = many);
+    strcat(many, "x=a/m");
+    REFUSED("at most 64", .servers = two, .models = many);
+
+    TAKEN(.servers = two, .videos = "a=frames,b=url", .pixels = "b=1024");
+    CHECK_INT(c.servers[0].video, UPSTREAM_VIDEO_FRAMES);
+    CHECK_INT(c.servers[1].video, UPSTREAM_VIDEO_URL);
+    CHECK_INT(c.servers[1].max_pixels, 1024);
+    CHECK_INT(c.servers[0].max_pixels, 0);
+    TAKEN(.servers = two, .videos = "a=none,b=auto");
+    CHECK_INT(c.servers[0].video, UPSTREAM_VIDEO_NONE);
+    REFUSED("neither auto", .servers = two, .videos = "a=some");
+    REFUSED("NAME=VALUE", .servers = two, .videos = "a");
+    REFUSED("no --upstream has the name x", .servers = two, .videos = "x=url");
+    REFUSED("--upstream-pixels", .servers = two, .pixels = "a=1023");
+    REFUSED("--upstream-pixels", .servers = two, .pixels = "a=9x");
+    REFUSED("--upstream-pixels", .servers = two, .pixels = "a=");
+}
+
+static upstream_rules rules;
+
+static void take_rules(const char *text)
+{
+    err_detail d = {0};
+    upstream_rules_deinit(&rules);
+    CHECK_OK(upstream_rules_read(&rules, text, &d), d);
+}
+
+/* The model that the rules choose, or "-". */
+static const char *choose(upstream_case what)
+{
+    const upstream_rule *r = upstream_rules_choose(&rules, &what);
+    return r ? r->model : "-";
+}
+
+static void test_rules(void)
+{
+    take_rules(NULL);
+    CHECK_STR(choose((upstream_case){.prompt_tokens = 9}), "-");
+    take_rules("when prompt_tokens > 30 use big");
+    CHECK(upstream_rules_count(&rules));
+    CHECK_STR(rules.items[0].text, "when prompt_tokens > 30 use big");
+    CHECK_STR(choose((upstream_case){.prompt_tokens = 30}), "-");
+    CHECK_STR(choose((upstream_case){.prompt_tokens = 31}), "big");
+    take_rules("when prompt_tokens > context use big");
+    CHECK(upstream_rules_count(&rules));
+    CHECK_STR(choose((upstream_case){.prompt_tokens = 10, .context = 10}), "-");
+    CHECK_STR(choose((upstream_case){.prompt_tokens = 11, .context = 10}), "big");
+    CHECK_STR(choose((upstream_case){.prompt_tokens = 11}), "-"); /* there is no model here */
+    take_rules("when media use seer, when queue > 2 and key 3 use other ,when\tqueue >  5  use any");
+    CHECK(!upstream_rules_count(&rules));
+    CHECK_INT(rules.n, 3);
+    CHECK_STR(choose((upstream_case){.media = true, .queue = 9}), "seer");
+    CHECK_STR(choose((upstream_case){.queue = 3, .key = 3}), "other");
+    CHECK_STR(choose((upstream_case){.queue = 2, .key = 3}), "-");
+    CHECK_STR(choose((upstream_case){.queue = 3, .key = 2}), "-");
+    CHECK_STR(choose((upstream_case){.queue = 6, .key = 2}), "any");
+    take_rules("when prompt_tokens >context and media use a/b");
+    CHECK_STR(choose((upstream_case){.prompt_tokens = 2, .context = 1, .media = true}), "a/b");
+    CHECK_STR(choose((upstream_case){.prompt_tokens = 2, .context = 1}), "-");
+    static const char *const BAD[] = {
+        "",
+        "use big",
+        "when use big",
+        "when media",
+        "when media use",
+        "when media use a b",
+        "when media or media use a",
+        "when queue 3 use a",
+        "when queue > x use a",
+        "when queue > 3x use a",
+        "when key 0 use a",
+        "when key x use a",
+        "when key 1x use a",
+        "when media and use a",
+        "when prompt_tokens context use a",
+        "when prompt_tokens > contexts use a",
+        "when words > 3 use a",
+        "when media use a,",
+    };
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+        upstream_rules r;
+        err_detail d = {0};
+        if (upstream_rules_read(&r, BAD[i], &d) != ERR_INVALID) {
+            fprintf(stderr, "taken: %s\n", BAD[i]);
+            CHECK(false);
+        }
+        upstream_rules_deinit(&r);
+    }
+    char many[2048] = "";
+    for (int i = 0; i < UPSTREAM_RULES; i++) {
+        snprintf(many + strlen(many), sizeof many - strlen(many), "%swhen media use a", i ? "," : "");
+    }
+    take_rules(many);
+    CHECK_INT(rules.n, UPSTREAM_RULES);
+    strcat(many, ",when media use a");
+    err_detail d = {0};
+    upstream_rules r;
+    CHECK_INT(upstream_rules_read(&r, many, &d), ERR_INVALID);
+    CHECK(strstr(d.text, "at most 32") != NULL);
+    upstream_rules_deinit(&r);
+    upstream_rules_deinit(&rules);
+    CHECK_INT(rules.n, 0);
+    REFUSED("neither an alias", .servers = "a=http://h", .rules = "when media use nobody/x");
+    TAKEN(.servers = "a=http://h", .rules = "when media use a/x");
+    CHECK_STR(c.rules.items[0].model, "a/x");
+    TAKEN(.servers = "a=http://h", .models = "big=a/x", .rules = "when media use big");
+}
+
+static int64_t letters(void *ctx, const char *text, size_t len)
+{
+    CHECK(strlen(text) == len);
+    return *(bool *)ctx ? (int64_t)len : -1;
+}
+
+static int64_t tokens_of(const char *body, bool *media)
+{
+    json_doc *doc = NULL;
+    bool counts = true;
+    upstream_case seen = {.prompt_tokens = 99, .media = true}, guessed;
+    CHECK(json_parse(&doc, body, strlen(body), 32, NULL) == ERR_OK);
+    upstream_case_read(&seen, json_root(doc), letters, &counts);
+    counts = false;
+    upstream_case_read(&guessed, json_root(doc), letters, &counts);
+    CHECK(guessed.prompt_tokens <= seen.prompt_tokens);
+    *media = seen.media;
+    json_free(doc);
+    return seen.prompt_tokens;
+}
+
+static void test_bodies(void)
+{
+    static const struct {
+        const char *body;
+        int tokens;
+        bool media;
+    } CASES[] = {
+        {"{\"messages\":[{\"role\":\"user\",\"content\":\"12345\",\"name\":\"no\"}],\"model\":\"no\"}", 5,
+         false},
+        {"{\"messages\":[{\"content\":[{\"type\":\"text\",\"text\":\"1234\"},{\"type\":\"image_url\",\"image_"
+         "url\":{\"url\":\"data:x\"}}]}]}",
+         4, true},
+        {"{\"input\":[{\"type\":\"input_image\",\"image_url\":\"data:x\"}],\"instructions\":\"12\"}", 2,
+         true},
+        {"{\"input\":\"123\"}", 3, false},
+        {"{\"prompt\":[1,2,3,4]}", 4, false},
+        {"{\"prompt\":[\"ab\",\"c\"],\"max_tokens\":7}", 3, false},
+        {"{\"prompt\":\"data:none\"}", 0, false},
+        {"{\"system\":[{\"type\":\"text\",\"text\":\"12\"}],\"messages\":[{\"content\":[{\"type\":\"image\"}]"
+         "}]}",
+         2, true},
+        {"{\"messages\":[{\"content\":[{\"type\":\"video_url\"}]}]}", 0, true},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bool media;
+        CHECK_INT(tokens_of(CASES[i].body, &media), CASES[i].tokens);
+        CHECK_INT(media, CASES[i].media);
+    }
+    /* A token for every four bytes where nobody counts. */
+    json_doc *doc = NULL;
+    upstream_case seen = {0};
+    CHECK(json_parse(&doc, "{\"prompt\":\"123456789\"}", 22, 8, NULL) == ERR_OK);
+    upstream_case_read(&seen, json_root(doc), NULL, NULL);
+    CHECK_INT(seen.prompt_tokens, 2);
+    json_free(doc);
+}
+
+int main(void)
+{
+    test_urls();
+    test_servers();
+    test_settings();
+    test_rules();
+    test_bodies();
+    upstream_config_deinit(&c);
+    CHECK_INT(c.n_servers, 0);
+    CHECK_DONE();
+}
