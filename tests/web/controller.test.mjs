@@ -452,7 +452,7 @@ test('other words for an answer and for a question, other answers, and which one
     await time.settle();
     assert.equal(keeper.chats.get(current.id).head, answer.id);
     chat.editQuestion(question.id, 'Other?', [{ id: 'f', kind: 'text', name: 'n', missing: true }]);
-    for (let i = 0; i < 50 && !server.runs.length; i += 1) await time.settle(); // what reads documents is loaded
+    await time.until(() => server.runs.length); // what reads documents is loaded
     const other = current.messages[current.messages[current.head].parent];
     assert.deepEqual([other.text, other.parent, other.attachments.length, server.runs.length], ['Other?', null, 1, 1]);
     server.runs[0].end('cancelled');

@@ -20,12 +20,17 @@ export function makeTime() {
     Date.now = performance.now = () => now;
     /** What needs no time. */
     const settle = async () => {
-        for (let i = 0; i < 4; i += 1) await new Promise((resolve) => real(resolve));
+        for (let i = 0; i < 8; i += 1) await new Promise((resolve) => real(resolve));
     };
     const time = {
         random: 0.5,
         now: () => now,
         settle,
+        /** Waits for what takes real time: a module that is loaded, a file that is read. */
+        async until(condition) {
+            const end = process.hrtime.bigint() + 20_000_000_000n;
+            while (!condition() && process.hrtime.bigint() < end) await settle();
+        },
         async pass(ms) {
             const end = now + ms;
             for (;;) {

@@ -51,6 +51,7 @@ async function sending(text = 'abcdefghijkl', wire = new Wire()) {
     const result = {};
     const begin = () => uploader.file(attachment).then((id) => (result.id = id), (error) => (result.error = error));
     begin();
+    await time.until(() => wire.state !== 'open' || wire.sent.length);
     await time.settle();
     return { attachment, begin, result, told, uploader, wire, sha256: createHash('sha256').update(text).digest('hex') };
 }
@@ -204,7 +205,7 @@ test('over HTTP: parts of two MiB, a request each', async () => {
         return reply(path.endsWith('/complete') ? { file: { id: 'file_9', expires_at: expires() } } : { id: 'up9' });
     };
     const { result, sha256, told } = await sending('x'.repeat(5 * MIB), wire);
-    for (let i = 0; i < 40 && !result.id; i += 1) await time.settle();
+    await time.until(() => result.id);
     assert.equal(result.id, 'file_9');
     const json = 'application/json';
     assert.deepEqual(asked, [
@@ -234,11 +235,11 @@ test('over HTTP: a part that is lost is sent again a second later; one that may 
         return reply(path.endsWith('/complete') ? { file: { id: 'f' } } : { id: 'u' });
     };
     const { result } = await sending('x'.repeat(3 * MIB), wire);
-    for (let i = 0; i < 20 && parts < 2; i += 1) await time.settle();
+    await time.until(() => parts >= 2);
     await time.pass(999);
     assert.equal(parts, 2);
     await time.pass(1);
-    for (let i = 0; i < 40 && !result.id; i += 1) await time.settle();
+    await time.until(() => result.id);
     assert.deepEqual(asked, ['', '/u/parts', '/u/parts', '/u/parts', '/u/cancel', '', '/u/parts', '/u/parts', '/u/complete']);
     assert.equal(result.id, 'f');
 });
@@ -253,7 +254,7 @@ test('over HTTP: a refusal ends it, and what is there is dropped', async () => {
             return path.endsWith('/parts') ? reply(body, 413) : reply({ id: 'u' });
         };
         const { result } = await sending('abc', wire);
-        for (let i = 0; i < 20 && !result.error; i += 1) await time.settle();
+        await time.until(() => result.error);
         assert.deepEqual([result.error.code, result.error.message], body.error ? ['upload_too_large', 'Much.'] : ['server_error', '']);
         assert.equal(asked.at(-1), 'POST /v1/uploads/u/cancel');
     }
@@ -270,9 +271,10 @@ test('which files go ahead, and which go along in the question', async () => {
     const goes = async (attachment, session, state = 'open') => {
         const wire = Object.assign(new Wire(), { session, state });
         net.answer = () => reply({ error: { code: 'seen' } }, 400);
-        const url = new Uploads(wire).urlOf(attachment).catch((error) => error.code);
-        for (let i = 0; i < 60 && !wire.sent.length; i += 1) await time.settle();
-        return wire.sent.length ? 'ahead' : Promise.race([url, time.settle().then(() => 'nowhere')]);
+        let url;
+        new Uploads(wire).urlOf(attachment).then((one) => (url = one), (error) => (url = error.code));
+        await time.until(() => wire.sent.length || url);
+        return wire.sent.length ? 'ahead' : url;
     };
     const may = { limits: { max_uploads: 1 } };
     assert.equal(await goes(image(3), may), 'data:image/png;base64,eHh4');
@@ -295,7 +297,7 @@ test('an address of what was sent; what is taken away before it began is not sen
     let changes = 0;
     uploads.addEventListener('change', () => (changes += 1));
     const url = uploads.urlOf(attachment);
-    for (let i = 0; i < 20 && !wire.sent.length; i += 1) await time.settle();
+    await time.until(() => wire.sent.length);
     assert.deepEqual([uploads.progressOf(attachment).phase, changes], ['checking', 1]);
     await wire.hear({ type: 'upload.completed', event_id: wire.last().event_id, file_id: 'f1' });
     assert.equal(await url, 'upload:f1');
@@ -305,7 +307,7 @@ test('an address of what was sent; what is taken away before it began is not sen
     assert.deepEqual(wire.sent, []);
     const again = uploads.urlOf(attachment);
     const refused = assert.rejects(again, { code: 'cancelled' });
-    for (let i = 0; i < 20 && !wire.sent.length; i += 1) await time.settle();
+    await time.until(() => wire.sent.length);
     uploads.cancel(attachment);
     await refused;
 });
