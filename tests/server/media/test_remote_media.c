@@ -111,7 +111,8 @@ static void test_files(void)
     err_detail d;
     put("a b.png", "image");
     put("v.mp4", "video of 18 bytes.");
-    CHECK(mkdir(strcat(strcpy(url, folder), "/sub"), 0700) == 0);
+    snprintf(url, sizeof url, "%s/sub", folder);
+    CHECK(mkdir(url, 0700) == 0);
     CHECK_OK(fetch(CHAT_IMAGE, "file://a%20b.png", 100, "image", &d), d);
     CHECK(fetch(CHAT_IMAGE, "file://sub/../a b.png", 100, "image", &d) != ERR_OK);
     CHECK_OK(fetch(CHAT_VIDEO, "FILE://v.mp4", 18, "video of 18 bytes.", &d), d);

@@ -27,6 +27,11 @@ static const char *read_all(upstream_settings s)
         }                                                                                                    \
     } while (0)
 
+static void append(char *text, size_t cap, const char *more)
+{
+    snprintf(text + strlen(text), cap - strlen(text), "%s", more);
+}
+
 static void test_urls(void)
 {
     static const char *const GOOD[][2] = {
@@ -77,15 +82,16 @@ static void test_servers(void)
         snprintf(many + strlen(many), sizeof many - strlen(many), "s%d=http://h,", i);
     }
     TAKEN(.servers = many);
-    strcat(many, "x=http://h");
+    append(many, sizeof many, "x=http://h");
     REFUSED("at most 16", .servers = many);
-    strcpy(many, "a=");
+    many[0] = '\0';
+    append(many, sizeof many, "a=");
     for (int i = 0; i < UPSTREAM_REPLICAS; i++) {
         snprintf(many + strlen(many), sizeof many - strlen(many), "http://h:%d,", i + 1);
     }
     TAKEN(.servers = many);
     CHECK_INT(c.servers[0].n_urls, UPSTREAM_REPLICAS);
-    strcat(many, "http://h:99");
+    append(many, sizeof many, "http://h:99");
     REFUSED("more than 16 addresses", .servers = many);
 }
 
@@ -122,7 +128,7 @@ static void test_settings(void)
         snprintf(many + strlen(many), sizeof many - strlen(many), "m%d=a/m,", i);
     }
     TAKEN(.servers = two, .models = many);
-    strcat(many, "x=a/m");
+    append(many, sizeof many, "x=a/m");
     REFUSED("at most 64", .servers = two, .models = many);
 
     TAKEN(.servers = two, .videos = "a=frames,b=url", .pixels = "b=1024");
@@ -216,7 +222,7 @@ static void test_rules(void)
     }
     take_rules(many);
     CHECK_INT(rules.n, UPSTREAM_RULES);
-    strcat(many, ",when media use a");
+    append(many, sizeof many, ",when media use a");
     err_detail d = {0};
     upstream_rules r;
     CHECK_INT(upstream_rules_read(&r, many, &d), ERR_INVALID);
