@@ -372,7 +372,7 @@ def knowing_tools(r):
         t, args = tool(r.choice(names.split()), r.choice(tells.split(";")), {}), {}
     f = t["function"]["name"]
     if r.random() < 0.65:
-        tools = others(r, r.choice([0, 0, 1, 2]), f)
+        tools = others(r, r.choice([0, 0, 1, 2]), f, t)
         tools.insert(r.randrange(len(tools) + 1), t)
         return dict(skill="knowing_tools", messages=[user(q), dict(said("", f"The tool {f} fits."), tool_calls=[{"type": "function", "function": {"name": f, "arguments": args}}])], tools=tools, must=[f"<function={f}>"])
     return dict(skill="knowing_tools", messages=[user(q), said(a, "No tool fits here.")], tools=unfit(r, r.choice([0, 1, 2])) or None, must=must)
