@@ -139,7 +139,9 @@ test('a chat is opened from where it is kept, or from memory while it answers', 
     chat.newChat();
     assert.equal(await chat.open('nobody'), false);
     chat.unread.add(current.id);
+    told();
     assert.equal(await chat.open(current.id), true);
+    assert.deepEqual(told(), ['conversation', 'news']);
     assert.deepEqual([chat.current === current, chat.current.id, chat.unread.size, texts(chat.current)], [false, current.id, 0, ['Question?', 'Answer.']]);
     chat.send('More', []);
     await time.settle();
@@ -498,6 +500,44 @@ test('going on with an answer that was stopped', async () => {
     run.sink({ kind: 'text', delta: ' More.' });
     run.end();
     assert.deepEqual([answer.text, answer.status, current.head], ['Answer. More.', 'done', answer.id]);
+});
+
+test('stopped before anything was asked for, it is not asked for', async () => {
+    const { chat, server, current } = await withChat();
+    chat.send('More', []);
+    chat.stop();
+    await time.settle();
+    assert.deepEqual([server.runs.length, current.messages[current.head].status, chat.busy], [0, 'stopped', false]);
+});
+
+test('an answer that another tab is about to ask for is left to it', async () => {
+    const { chat, server, keeper, current, answer } = await withChat();
+    let letGo;
+    const other = new Promise((resolve) => (letGo = resolve));
+    let isHeld = true;
+    Object.defineProperty(navigator, 'locks', {
+        configurable: true,
+        value: { request: async (name, how, work = how) => (how.ifAvailable ? work(isHeld ? null : { name }) : isHeld ? other.then(() => work({ name })) : work({ name })) },
+    });
+    try {
+        chat.newChat();
+        Object.assign(keeper.chats.get(current.id).messages[answer.id], { status: 'streaming', text: '', created: time.now() });
+        await chat.open(current.id);
+        await time.settle();
+        assert.equal(server.runs.length, 0);
+        keeper.refresh = async (conversation) => Object.assign(conversation.messages[answer.id], { status: 'done', text: 'Theirs.' }) && [answer.id];
+        letGo();
+        await time.settle();
+        assert.deepEqual([server.runs.length, texts(chat.current)], [0, ['Question?', 'Theirs.']]);
+        isHeld = false;
+        chat.newChat();
+        keeper.refresh = async () => [];
+        await chat.open(current.id);
+        await time.settle();
+        assert.equal(server.runs.length, 1, 'where nobody is about to, it is asked again');
+    } finally {
+        delete navigator.locks;
+    }
 });
 
 test('options of a chat and of new ones', async () => {
