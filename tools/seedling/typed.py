@@ -51,6 +51,16 @@ BEYOND = Talk("beyond", "beyond2")
 HELP = Talk("help", "help2")
 TASKS = Talk("tasks")
 
+STOP = set("a an the is are was do does did how what why which who when where me my i you your to of in on for and or it its please can could would tell explain about so than then that this be make work s t there have has".split())
+
+
+def meaning(question):
+    """The words of a question that say what it is about, without the ends of plurals."""
+    return frozenset(re.sub("s$", "", w) for w in re.findall("[a-z']+", question.lower()) if w not in STOP)
+
+
+ANSWERED = {meaning(w) for wordings, _ in TASKS.blocks for w in wordings} - {frozenset()}
+
 
 def texts():
     """All wordings and answers, for the vocabulary."""
