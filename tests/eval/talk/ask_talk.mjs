@@ -1,7 +1,8 @@
 // Asks a running server what newcomers ask: prompts.json (small talk, help with Parley, what cannot
 // be known, images that are not there), schemas.json and tools.json beside this file. usage: node
-// ask_talk.mjs [--base http://127.0.0.1:8080] [--only prompts|schemas|tools] [--prompts prompts2.json] [--verbose]
-// temperature 0. A prompt is answered sensibly if the answer matches its pattern, calls no tool and
+// ask_talk.mjs [--base http://127.0.0.1:8080] [--only prompts|schemas|tools] [--prompts prompts2.json]
+// [--tools tools2.json] [--verbose]; --prompts and --tools name other files of the same form beside this one.
+// Temperature is 0. A prompt is answered sensibly if the answer matches its pattern, calls no tool and
 // describes no image. Prints what failed and the counts.
 import { readFileSync } from "node:fs";
 
@@ -10,6 +11,7 @@ const option = (name, fallback) => (args.includes(name) ? args[args.indexOf(name
 const base = option("--base", "http://127.0.0.1:8080").replace(/\/$/, "");
 const only = option("--only", "");
 const prompts = option("--prompts", "prompts.json");
+const conversations = option("--tools", "tools.json");
 const verbose = args.includes("--verbose");
 const load = (name) => JSON.parse(readFileSync(new URL(name, import.meta.url), "utf8"));
 
@@ -55,7 +57,7 @@ if (!only || only === "schemas") {
 }
 
 if (!only || only === "tools") {
-  for (const { tools, messages, call } of load("tools.json")) {
+  for (const { tools, messages, call } of load(conversations)) {
     const { message } = await ask({ messages, tools });
     const calls = message.tool_calls ?? [];
     let good = call ? calls.length === 1 && calls[0].function.name === call.name : calls.length === 0 && !!message.content;
