@@ -545,6 +545,74 @@ static void test_messages(void)
 #undef CALLS
 }
 
+/* With tools an answer has the asked form, or is one call after the other. */
+static void test_form(void)
+{
+#define FORM(format, tools)                                                                                  \
+    "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],\"response_format\":" format tools "}"
+#define TOOLS ",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]"
+    static const char *const BAD[][2] = {
+        {"{\"type\":\"xml\"}", "response_format"},
+        {"{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"a b\",\"schema\":{}}}",
+         "response_format.json_schema.name"},
+        {"{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"\",\"schema\":{}}}",
+         "response_format.json_schema.name"},
+        {"{\"type\":\"json_schema\",\"json_schema\":7}", "response_format.json_schema"},
+        {"{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"n\"}}", "response_format.json_schema.schema"},
+        {"{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"n\",\"schema\":7}}",
+         "response_format.json_schema.schema"},
+        {"{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"n\",\"schema\":{},\"strict\":7}}",
+         "response_format.json_schema.strict"},
+    };
+    api_request r;
+    err_detail d;
+    CHECK_OK(parse(&r, FORM("{\"type\":\"json_object\"}", TOOLS), false, &d), d);
+    const grammar_spec *choice = r.in->form;
+    CHECK(choice && choice->kind == SPEC_CHOICE && choice->n_items == 2);
+    if (choice) {
+        CHECK(choice->items[0].kind == SPEC_SCHEMA && choice->items[0].schema == NULL);
+        const grammar_spec *calls = &choice->items[1];
+        CHECK(calls->kind == SPEC_REPEAT && calls->n_items == 2 && calls->min == 1 &&
+              calls->max == SPEC_MANY);
+        for (size_t i = 0; i < 2; i++) { /* the first call, and each further one behind a line break */
+            const grammar_spec *call = &calls->items[i], *part = call->items;
+            CHECK(call->kind == SPEC_SEQUENCE && call->n_items == 2 + i);
+            if (i == 1) {
+                CHECK(part->kind == SPEC_TEXT);
+                CHECK_STR(part->text, "\n");
+                part++;
+            }
+            CHECK(part[0].kind == SPEC_MARKER && part[1].kind == SPEC_UNTIL);
+            CHECK_STR(part[0].text, "<tool_call>");
+            CHECK_STR(part[1].text, "</tool_call>");
+        }
+        CHECK(r.answer_form && r.answer_form->kind == SPEC_SCHEMA);
+    }
+    api_request_deinit(&r);
+    CHECK_OK(parse(&r,
+                   FORM("{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"n\",\"strict\":true,"
+                        "\"schema\":{\"a\":1}}}",
+                        ""),
+                   false, &d),
+             d);
+    CHECK(r.in->form && r.in->form->kind == SPEC_SCHEMA && json_get(r.in->form->schema, "a"));
+    CHECK_STR(r.in->form ? r.in->form->path : "", "response_format.json_schema.schema");
+    api_request_deinit(&r);
+    CHECK_OK(parse(&r, FORM("{\"type\":\"text\"}", TOOLS), false, &d), d);
+    CHECK(r.in->form == NULL && r.answer_form == NULL);
+    api_request_deinit(&r);
+    for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
+        char body[512];
+        snprintf(body, sizeof body,
+                 "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],\"response_format\":%s}", BAD[i][0]);
+        CHECK(parse(&r, body, false, &d) != ERR_OK);
+        CHECK_STR(d.param, BAD[i][1]);
+        api_request_deinit(&r);
+    }
+#undef FORM
+#undef TOOLS
+}
+
 /* A large variable of the template is taken with an effort beside it as it is without. */
 static void test_large_kwargs(void)
 {
@@ -568,6 +636,7 @@ static void test_large_kwargs(void)
 int main(void)
 {
     test_conversation();
+    test_form();
     test_large_kwargs();
     test_allowed_tools();
     test_tool_history();
