@@ -1,0 +1,226 @@
+/* upstream_request: a chat as each engine takes it, and what is refused because it has no word for it. */
+#include "server/upstream/upstream_request.h"
+
+#include "base/limits.h"
+#include "server/protocol/dialects/chat_request.h"
+#include "tests/check.h"
+
+#define ZEROS ",\"presence_penalty\":0,\"frequency_penalty\":0"
+#define HEAD  "{\"model\":\"m\",\"stream\":true,\"stream_options\":{\"include_usage\":true}"
+#define Q     ",\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]"
+
+/* The body for a request with these fields, without what all begin with; "! FIELD" where it is refused. */
+static const char *sent_with(upstream_engine e, const char *fields, const upstream_prompt *prompt)
+{
+    static char out[4096];
+    char body[2048];
+    api_request r;
+    err_detail d = {0};
+    bytes text = bytes_empty(LIMIT_BODY_BYTES);
+    snprintf(body, sizeof body, "{%s}", fields);
+    api_request_init(&r);
+    r.form = tool_form_find("hermes");
+    CHECK_OK(chat_request_parse(&r, body, strlen(body), NULL, &d), d);
+    upstream_media media = {.engine = e};
+    const upstream_facts facts = {.server = "gpu", .model = "m", .engine = e, .media = &media};
+    upstream_media_begin(&media, r.in, UPSTREAM_VIDEO_AUTO, UPSTREAM_UNKNOWN);
+    const err_code err = upstream_request_write(&text, &r, prompt, &facts, &d);
+    const size_t n = sizeof HEAD - 1;
+    if (err == ERR_OK) {
+        CHECK(strncmp(bytes_str(&text), HEAD, n) == 0);
+    }
+    snprintf(out, sizeof out, "%s%s", err ? "! " : "", err ? d.param : bytes_str(&text) + n);
+    char *zeros = strstr(out, ZEROS); /* which say nothing, and are always sent */
+    if (zeros) {
+        memmove(zeros, zeros + sizeof ZEROS - 1, strlen(zeros + sizeof ZEROS - 1) + 1);
+    }
+    bytes_deinit(&text);
+    api_request_deinit(&r);
+    return out;
+}
+
+#define MESSAGES "\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]"
+static const char *sent(upstream_engine e, const char *fields)
+{
+    static const upstream_prompt CHAT = {0};
+    static char out[4096];
+    char all[1024];
+    snprintf(all, sizeof all, MESSAGES "%s%s", fields[0] ? "," : "", fields);
+    const char *body = sent_with(e, all, &CHAT);
+    const size_t n = strncmp(body, Q, sizeof Q - 1) == 0 ? sizeof Q - 1 : 0;
+    snprintf(out, sizeof out, "%s", body + n);
+    return out;
+}
+
+static void test_sampling(void)
+{
+    static const char *const FIELDS =
+        "\"temperature\":0.5,\"top_p\":0.25,\"min_p\":0.125,\"presence_penalty\":1,\"frequency_penalty\":-1,"
+        "\"repetition_penalty\":1.5,\"seed\":7,\"max_tokens\":9,\"stop\":[\"a\",\"b\"],\"logit_bias\":{\"3\":"
+        "-1,\"5\":2}";
+    static const char *const TAIL =
+        ",\"seed\":7,\"max_tokens\":9,\"stop\":[\"a\",\"b\"],\"logit_bias\":{\"3\":-1,\"5\":2}}";
+    char expected[512];
+    for (upstream_engine e = UPSTREAM_OTHER; e <= UPSTREAM_PARLEY; e++) {
+        snprintf(expected, sizeof expected,
+                 ",\"temperature\":0.5,\"top_p\":0.25,\"min_p\":0.125,\"presence_penalty\":1,\"frequency_"
+                 "penalty\":-1,\"%s\":1.5%s",
+                 e == UPSTREAM_LLAMA_CPP ? "repeat_penalty" : "repetition_penalty", TAIL);
+        CHECK_STR(sent(e, FIELDS), expected);
+        CHECK_STR(sent(e, ""), "}");
+        CHECK_STR(sent(e, "\"top_k\":5"), ",\"top_k\":5}");
+        CHECK_STR(sent(e, "\"top_k\":0"), e == UPSTREAM_LLAMA_CPP ? ",\"top_k\":0}" : ",\"top_k\":-1}");
+        CHECK_STR(sent(e, "\"max_completion_tokens\":4"),
+                  e == UPSTREAM_OTHER ? ",\"max_completion_tokens\":4}" : ",\"max_tokens\":4}");
+        CHECK_STR(sent(e, "\"logprobs\":true,\"top_logprobs\":3"), ",\"logprobs\":true,\"top_logprobs\":3}");
+        CHECK_STR(sent(e, "\"logprobs\":true"), ",\"logprobs\":true,\"top_logprobs\":0}");
+        CHECK_STR(sent(e, "\"user\":\"u\""), ",\"user\":\"u\"}");
+    }
+    CHECK_STR(sent(UPSTREAM_VLLM, "\"min_tokens\":3,\"stop_token_ids\":[1]"),
+              ",\"min_tokens\":3,\"stop_token_ids\":[1]}");
+    CHECK_STR(sent(UPSTREAM_PARLEY, "\"min_tokens\":3,\"stop_token_ids\":[1]"), ",\"min_tokens\":3}");
+    CHECK_STR(sent(UPSTREAM_OTHER, "\"min_tokens\":3,\"stop_token_ids\":[1],\"verbosity\":\"low\""),
+              ",\"verbosity\":\"low\"}");
+}
+
+static void test_thinking(void)
+{
+    static const char *const EFFORT = "\"reasoning_effort\":\"low\"";
+    for (upstream_engine e = UPSTREAM_OTHER; e <= UPSTREAM_PARLEY; e++) {
+        const char *said = sent(e, EFFORT);
+        const char *kwargs = strstr(said, "chat_template_kwargs"),
+                   *effort = strstr(said, "\"reasoning_effort\":\"low\"");
+        CHECK(effort && (kwargs && effort > kwargs) == (e == UPSTREAM_LLAMA_CPP));
+        CHECK((strstr(said, "chat_template_kwargs") != NULL) == (e != UPSTREAM_OTHER));
+        said = sent(e, "\"chat_template_kwargs\":{\"k\":[1]}");
+        CHECK(strstr(said, ",\"chat_template_kwargs\":{") != NULL && strstr(said, "\"k\":[1]") != NULL);
+        said = sent(e, "\"thinking_token_budget\":50");
+        CHECK_STR(e == UPSTREAM_OTHER || e == UPSTREAM_SGLANG ? said : "! reasoning_budget",
+                  "! reasoning_budget");
+        CHECK((strstr(said, ",\"thinking_token_budget\":50}") != NULL) ==
+              (e == UPSTREAM_VLLM || e == UPSTREAM_PARLEY));
+        CHECK((strstr(said, ",\"reasoning_budget_tokens\":50,\"thinking_budget_tokens\":50}") != NULL) ==
+              (e == UPSTREAM_LLAMA_CPP));
+    }
+}
+
+static void test_forms(void)
+{
+    static const struct {
+        const char *fields, *bodies[5]; /* other, vllm, sglang, llama.cpp, parley */
+    } CASES[] = {
+        {"\"response_format\":{\"type\":\"json_object\"}",
+         {",\"response_format\":{\"type\":\"json_object\"}}",
+          ",\"response_format\":{\"type\":\"json_object\"}}",
+          ",\"response_format\":{\"type\":\"json_object\"}}",
+          ",\"response_format\":{\"type\":\"json_object\"}}",
+          ",\"response_format\":{\"type\":\"json_object\"}}"}},
+        {"\"structured_outputs\":{\"regex\":\"a+\"}",
+         {"! structured_outputs", ",\"structured_outputs\":{\"regex\":\"a+\"}}", ",\"regex\":\"a+\"}",
+          "! structured_outputs", "! structured_outputs"}},
+        {"\"guided_choice\":[\"a.b\",\"c\\\"\"]",
+         {"! guided_choice", ",\"structured_outputs\":{\"choice\":[\"a.b\",\"c\\\"\"]}}",
+          ",\"regex\":\"(a\\\\.b|c\\\")\"}", ",\"grammar\":\"root ::= \\\"a.b\\\" | \\\"c\\\\\\\"\\\"\"}",
+          "! guided_choice"}},
+        {"\"guided_grammar\":\"g\"",
+         {"! guided_grammar", ",\"structured_outputs\":{\"grammar\":\"g\"}}", ",\"ebnf\":\"g\"}",
+          ",\"grammar\":\"g\"}", "! guided_grammar"}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        for (int e = 0; e < 5; e++) {
+            CHECK_STR(sent((upstream_engine)e, CASES[i].fields), CASES[i].bodies[e]);
+        }
+    }
+#define SCHEMA ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"answer\","
+    CHECK_STR(sent(UPSTREAM_OTHER, "\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":"
+                                   "\"n\",\"strict\":true,\"schema\":{\"a\":1}}}"),
+              SCHEMA "\"strict\":true,\"schema\":{\"a\":1}}}}");
+    CHECK_STR(sent(UPSTREAM_OTHER, "\"guided_json\":{\"a\":1}"), SCHEMA "\"schema\":{\"a\":1}}}}");
+    CHECK_STR(sent(UPSTREAM_OTHER, "\"json_schema\":\"{\\\"a\\\":1}\""), SCHEMA "\"schema\":{\"a\":1}}}}");
+    CHECK_STR(sent(UPSTREAM_VLLM, "\"guided_json\":\"[1]\""), "! guided_json");
+    CHECK_STR(sent(UPSTREAM_VLLM, "\"guided_choice\":[]"), "! guided_choice");
+    CHECK_STR(sent(UPSTREAM_VLLM, "\"guided_regex\":7"), "! guided_regex");
+}
+
+static void test_tools(void)
+{
+#define TOOLS "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]"
+    CHECK_STR(sent(UPSTREAM_OTHER, TOOLS), "," TOOLS "}");
+    CHECK_STR(sent(UPSTREAM_OTHER, TOOLS ",\"tool_choice\":\"required\",\"parallel_tool_calls\":false"),
+              "," TOOLS ",\"tool_choice\":\"required\",\"parallel_tool_calls\":false}");
+    CHECK_STR(
+        sent(UPSTREAM_OTHER, TOOLS ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"f\"}}"),
+        "," TOOLS ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"f\"}}}");
+}
+
+static void test_messages(void)
+{
+    static const upstream_prompt CHAT = {0};
+    static const char *const TALK =
+        "\"messages\":[{\"role\":\"system\",\"content\":\"s\"},{\"role\":\"user\",\"content\":[{\"type\":"
+        "\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}],\"name\":\"n\"},"
+        "{\"role\":\"assistant\",\"content\":null,\"reasoning_content\":\"r\",\"tool_calls\":[{\"id\":\"c1\","
+        "\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"x\\\":1}\"}},"
+        "{\"function\":{\"name\":\"g\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"t1\"},{"
+        "\"role\":\"tool\",\"content\":\"t2\"},{\"role\":\"user\",\"content\":\"\"}]";
+    static const char *const NAMES[] = {"", ",\"reasoning\":\"r\"", ",\"reasoning_content\":\"r\"",
+                                        ",\"reasoning_content\":\"r\"", ",\"reasoning_content\":\"r\""};
+    char expected[1024];
+    for (int e = 0; e < 5; e++) {
+        snprintf(expected, sizeof expected,
+                 ",\"messages\":[{\"role\":\"system\",\"content\":\"s\"},{\"role\":\"user\",\"content\":[{"
+                 "\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}],\"name\":\"n\"},"
+                 "{\"role\":\"assistant\",\"content\":null%s,\"tool_calls\":[{\"id\":\"c1\",\"type\":"
+                 "\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"x\\\":1}\"}},"
+                 "{\"id\":\"call_2_1\",\"type\":\"function\",\"function\":{\"name\":\"g\",\"arguments\":\"{}"
+                 "\"}}]},{\"role\":\"tool\",\"content\":\"t1\",\"tool_call_id\":\"c1\"},"
+                 "{\"role\":\"tool\",\"content\":\"t2\",\"tool_call_id\":\"call_2_1\"},{\"role\":\"user\","
+                 "\"content\":\"\"}]}",
+                 NAMES[e]);
+        CHECK_STR(sent_with((upstream_engine)e, TALK, &CHAT), expected);
+        /* An answer that is given is gone on with, where that can be said. */
+        const char *said =
+            sent_with((upstream_engine)e,
+                      "\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\","
+                      "\"content\":\"a\"}],\"continue_final_message\":true,\"add_generation_prompt\":false",
+                      &CHAT);
+        const char *end = strstr(said, "\"a\"}]");
+        CHECK_STR(e == UPSTREAM_OTHER ? said
+                  : end               ? end + 5
+                                      : "?",
+                  e == UPSTREAM_OTHER ? "! messages"
+                  : e == UPSTREAM_LLAMA_CPP
+                      ? "}"
+                      : ",\"continue_final_message\":true,\"add_generation_prompt\":false}");
+    }
+    /* Raw prompts: a text, or ids. */
+    const int32_t ids[] = {3, 1, 4};
+    CHECK_STR(sent_with(UPSTREAM_VLLM, MESSAGES ",\"max_tokens\":2", &(upstream_prompt){.text = "say \""}),
+              ",\"prompt\":\"say \\\"\",\"max_tokens\":2}");
+    CHECK_STR(sent_with(UPSTREAM_VLLM, MESSAGES, &(upstream_prompt){.ids = ids, .n_ids = 3}),
+              ",\"prompt\":[3,1,4]}");
+    CHECK_STR(sent_with(UPSTREAM_VLLM, MESSAGES ",\"logprobs\":true,\"top_logprobs\":2",
+                        &(upstream_prompt){.text = "x"}),
+              ",\"prompt\":\"x\",\"logprobs\":2}");
+}
+
+static void test_engines(void)
+{
+    static const char *const OWNERS[][2] = {{"vllm", "vllm"},          {"sglang", "sglang"},
+                                            {"llamacpp", "llama.cpp"}, {"parley", "parley"},
+                                            {"somebody", "other"},     {"", "other"}};
+    for (size_t i = 0; i < ARRAY_LEN(OWNERS); i++) {
+        CHECK_STR(upstream_engine_name(upstream_engine_of(OWNERS[i][0])), OWNERS[i][1]);
+    }
+}
+
+int main(void)
+{
+    test_sampling();
+    test_thinking();
+    test_forms();
+    test_tools();
+    test_messages();
+    test_engines();
+    CHECK_DONE();
+}
