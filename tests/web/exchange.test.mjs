@@ -11,7 +11,7 @@ import { addMessage, newConversation, shownPath } from '../../web/js/state/store
 import { callAgain, choiceWith, decide, takeImages, toolFields } from '../../web/js/state/tools.js';
 import { fromJson, notThere, toJson } from '../../web/js/state/transfer.js';
 import { frameTimes, videoTokens } from '../../web/js/state/video-plan.js';
-import { formatBytes, formatCount, formatDuration, formatRate, newId } from '../../web/js/util.js';
+import { formatBytes, formatCount, formatDuration, formatRate, isTouchDevice, newId } from '../../web/js/util.js';
 
 function small() {
     const chat = newConversation({ seed: 7 });
@@ -308,4 +308,11 @@ test('about how many tokens the frames of a video take', () => {
     const filling = { ...model, max_pixels: 32 * 32 * 70, fills_budget: true };
     assert.equal(videoTokens(320, 240, 4, filling), 4 * (9 * 7 + 8));
     assert.equal(videoTokens(10_000, 10, 4, filling), 4 * (70 + 8), 'never more than the budget');
+});
+
+test('a device for fingers is one that has no finer pointer', () => {
+    for (const [coarse, fine, touches] of [[true, false, true], [true, true, false], [false, true, false], [false, false, false]]) {
+        globalThis.matchMedia = /** @type {any} */ ((query) => ({ matches: query === '(pointer: coarse)' ? coarse : query === '(any-pointer: fine)' ? fine : null }));
+        assert.equal(isTouchDevice(), touches, `${coarse} ${fine}`);
+    }
 });

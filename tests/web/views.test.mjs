@@ -512,6 +512,13 @@ test('the page follows an answer while the reader is at its end, and never other
         await frame();
         follower.jump();
         await frame();
+        scroller.style.height = '60px'; // as when a keyboard comes up
+        for (const end = performance.now() + 20_000; scroller.scrollTop !== 740 && performance.now() < end; ) await frame();
+        out.shrunk = scroller.scrollTop;
+        scroller.style.height = '100px';
+        await frame();
+        follower.jump();
+        await frame();
         wanted = false;
         out.unwanted = [await grow(900, () => !follower.pinned), follower.pinned];
         out.changes = changes.length;
@@ -520,7 +527,7 @@ test('the page follows an answer while the reader is at its end, and never other
     });
     assert.deepEqual([seen.follows, seen.down, seen.up, seen.jump], [[500, 600], true, [false, 600], [true, 700]]);
     assert.deepEqual([seen.ArrowDown, seen.PageUp, seen.Home, seen.ArrowUp, seen.typing], [true, false, false, false, true]);
-    assert.deepEqual([seen.scrolledUp, seen.near, seen.selected, seen.selecting, seen.unwanted], [false, [false, true], false, false, [700, false]]);
+    assert.deepEqual([seen.scrolledUp, seen.near, seen.selected, seen.selecting, seen.shrunk, seen.unwanted], [false, [false, true], false, false, 740, [700, false]]);
 });
 
 test('what a screen reader hears of an answer', async () => {
@@ -622,4 +629,130 @@ test('a part of a video is chosen by two handles that cannot cross', async () =>
     assert.deepEqual(seen.options, [',0.5,1,2,4,8', ',4,8']);
     assert.deepEqual(seen.chosen, [['{"start_ms":5000,"fps":1}', 5], ['{"start_ms":5000,"fps":1,"max_frames":4}', 4], ['{"start_ms":5000,"max_frames":4}', 4], ['{"start_ms":5000}', 10]]);
     assert.deepEqual([seen.told, seen.unknown], [10, 0]);
+});
+
+test('images and texts large: steps, zooms, keys while its dialog is open, and the place that is shown', async () => {
+    const seen = await page.evaluate(async () => {
+        const { at, press, settle, show, words } = window.lab;
+        await at('js/views/viewer.js');
+        const canvas = Object.assign(document.createElement('canvas'), { width: 400, height: 200 });
+        const blob = await new Promise((resolve) => canvas.toBlob(resolve));
+        const image = (name) => ({ kind: 'image', name, width: 400, height: 200, bytes: 2048, blob });
+        const long = `${'first line\n'.repeat(20_000)}here it is\n${'last line\n'.repeat(40_000)}`;
+        const place = long.indexOf('here it is');
+        const items = [image('a'), image('b'), { kind: 'text', name: 'c', bytes: 3, note: 'N', blob: new Blob([long]) }];
+        const dialog = document.createElement('dialog');
+        const view = await show('media-viewer', { items, at: 0 }, dialog);
+        const key = async (name, more = {}) => {
+            const went = dispatchEvent(new KeyboardEvent('keydown', { key: name, cancelable: true, ...more }));
+            await settle(view);
+            return `${view.at} ${view.zoom}${went ? ' went on' : ''}`;
+        };
+        const out = { closed: await key('ArrowRight') };
+        dialog.showModal();
+        await view.querySelector('img').decode();
+        out.bar = [words(view, 'h2').join(), words(view, '.viewer-steps span').join(), view.querySelectorAll('.viewer-steps :disabled').length];
+        out.keys = [await key('ArrowLeft'), await key('ArrowRight'), await key('+'), await key('ArrowLeft'), await key('='), await key('-'), await key('0'), await key('x'), await key('+', { ctrlKey: true })];
+        const fit = view.scale;
+        await press(view, 'Zoom in');
+        out.zoomed = [view.zoom > fit, view.querySelector('img').style.width === `${400 * view.zoom}px`, words(view, '.viewer-zoom').join()];
+        for (let i = 0; i < 12; i += 1) view.querySelector('[aria-label="Zoom in"]').click(), await settle(view);
+        out.most = [view.zoom, view.querySelector('[aria-label="Zoom in"]').disabled];
+        for (let i = 0; i < 12; i += 1) view.querySelector('[aria-label="Zoom out"]').click(), await settle(view);
+        out.least = [view.zoom, view.querySelector('[aria-label="Zoom out"]').disabled];
+        const wheel = async (fields) => {
+            const went = view.querySelector('.stage').dispatchEvent(new WheelEvent('wheel', { cancelable: true, ...fields }));
+            await settle(view);
+            return `${view.zoom}${went ? ' went on' : ''}`;
+        };
+        out.wheel = [await wheel({ deltaY: -1 }), await wheel({ deltaY: -1, ctrlKey: true }), await wheel({ deltaY: 1, ctrlKey: true })];
+        view.querySelector('img').click();
+        await settle(view);
+        out.clicked = [view.zoom];
+        view.querySelector('img').click();
+        await settle(view);
+        out.clicked.push(view.zoom);
+        view.mark = { at: place, end: place + 11 };
+        view.items = [...items];
+        view.at = 2;
+        await settle(view);
+        for (const end = performance.now() + 20_000; !view.querySelector('mark') && performance.now() < end; ) await settle(view);
+        const text = view.querySelector('pre').textContent;
+        out.text = [view.querySelector('mark').textContent, text.startsWith('…\nfirst line\n'), text.endsWith('\n…'), text.length, words(view, 'h2').join(), await key('+')];
+        await key('ArrowLeft');
+        await key('ArrowRight');
+        for (const end = performance.now() + 20_000; !view.text && performance.now() < end; ) await settle(view);
+        out.stepped = [view.mark, view.querySelector('pre').textContent.length, view.at];
+        view.remove();
+        const before = view.at;
+        dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowLeft' }));
+        out.gone = view.at === before;
+        dialog.append(view);
+        view.remove();
+        dialog.remove();
+        return out;
+    });
+    assert.equal(seen.closed, '0 0 went on');
+    assert.deepEqual(seen.bar, ['a400 × 200 · 2.0 KiB', '1 / 3', 1]);
+    assert.deepEqual([seen.keys[0], seen.keys[1], seen.keys[6], seen.keys[7], seen.keys[8]], ['0 0', '1 0', '1 0', '1 0 went on', '1 0 went on']);
+    const [, , plus, left, equal, minus] = seen.keys.map((one) => Number(one.split(' ')[1]));
+    assert.deepEqual([plus > 0, seen.keys[3].endsWith('went on'), left === plus, equal > plus, minus === plus], [true, true, true, true, true], 'a large image is not stepped on by arrows');
+    assert.deepEqual([seen.zoomed[0], seen.zoomed[1], /^\d+ %$/.test(seen.zoomed[2])], [true, true, true]);
+    assert.deepEqual([seen.most, seen.least, seen.wheel, seen.clicked[0]], [[8, true], [0.1, true], ['0.1 went on', '0.25', '0.1'], 0]);
+    assert.equal([1, 2].includes(seen.clicked[1]), true);
+    assert.deepEqual(seen.text, ['here it is', true, true, 300_000 + 4, 'c3 B · N', '2 0 went on']);
+    assert.deepEqual([seen.stepped, seen.gone], [[null, 300_002, 2], true]);
+});
+
+test('code: its language, what can be shown, wrapped, copied and saved under a fitting name', async () => {
+    const seen = await page.evaluate(async () => {
+        const { at, press, settle, show, words } = window.lab;
+        const { isShown } = await at('js/views/code-block.js');
+        const view = await show('code-block', { code: 'let x = 1;', language: 'js' });
+        const buttons = () => words(view, 'button').join('|');
+        const out = { shown: ['html', 'HTM', 'svg', 'xhtml', 'mermaid', 'htmlx', 'js', ''].map(isShown), buttons: buttons(), language: words(view, '.code-language').join() };
+        const saved = [];
+        const click = HTMLAnchorElement.prototype.click;
+        HTMLAnchorElement.prototype.click = function () {
+            saved.push(this.download);
+        };
+        for (const language of ['python', 'rust', '', 'text', 'go', 'x y', 'averylongone']) {
+            view.language = language;
+            await settle(view);
+            await press(view, 'Save this code');
+        }
+        HTMLAnchorElement.prototype.click = click;
+        out.saved = saved;
+        await press(view, 'Wrap');
+        out.wrapped = [view.querySelector('pre').className, view.querySelector('[aria-pressed]').ariaPressed];
+        let shown;
+        view.addEventListener('show-preview', ({ detail }) => (shown = detail));
+        Object.assign(view, { language: 'html', code: '<b>' });
+        await settle(view);
+        view.querySelector('.as-it-looks').click();
+        out.preview = shown;
+        view.open = true;
+        await settle(view);
+        out.open = buttons();
+        view.language = '';
+        await settle(view);
+        out.plain = words(view, '.code-language').join();
+        view.remove();
+        const { piecesOf, spokenOf } = await at('js/views/voice.js');
+        out.pieces = [piecesOf(' One. Two!\n\nThree'), piecesOf(`${'a'.repeat(150)}. ${'b'.repeat(100)} ${'c'.repeat(120)}`).map((one) => one.length), piecesOf('x'.repeat(401)).map((one) => one.length)];
+        const answer = document.createElement('div');
+        for (const [name, className, text] of [['div', 'prose thought', 'no'], ['div', 'prose', 'yes  it\n is']]) {
+            const box = Object.assign(document.createElement(name), { className });
+            box.append(Object.assign(document.createElement('p'), { textContent: text }), document.createElement('p'), Object.assign(document.createElement('table'), { textContent: 'no' }));
+            answer.append(box);
+        }
+        out.spoken = spokenOf(answer);
+        return out;
+    });
+    assert.deepEqual(seen.shown, [true, true, true, true, true, false, false, false]);
+    assert.deepEqual([seen.buttons, seen.language, seen.plain], ['Wrap|Save|Copy', 'js', 'text']);
+    assert.deepEqual(seen.saved, ['code.py', 'code.rs', 'code.txt', 'code.txt', 'code.go', 'code.txt', 'code.txt']);
+    assert.deepEqual([seen.wrapped, seen.preview, seen.open], [['wrapped', 'true'], { code: '<b>', language: 'html' }, 'Wrap|Copy']);
+    assert.deepEqual(seen.pieces, [['One. Two!', 'Three'], [151, 100, 120], [200, 200, 1]]);
+    assert.equal(seen.spoken, 'yes it is');
 });
