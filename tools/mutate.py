@@ -279,6 +279,12 @@ def tests_for(path, line, coverage):
     return list(dict.fromkeys([f"{top}/test_{stem}", *names]))
 
 
+def is_near(test, path):
+    """Whether a test program stands in the room of a file, or in one above."""
+    source = next((ROOT / "tests" / path.split("/")[0]).rglob(test.split("/")[-1] + ".c"), None)
+    return source is not None and source.parent in (ROOT / "tests" / path).parents
+
+
 def table(results):
     rows = collections.defaultdict(collections.Counter)
     for r in results:
@@ -340,7 +346,7 @@ def main():
                     return
                 path, mutant = chosen.pop(0)
             change, was = mutant.replacement.strip(), (ROOT / path).read_text().split("\n")[mutant.line - 1]
-            new = [name for name in programs.commands if name not in coverage.seconds and name.split("/")[0] == path.split("/")[0]]
+            new = [name for name in programs.commands if name not in coverage.seconds and is_near(name, path)]
             tests = [name for name in tests_for(path, mutant.line, coverage) if not re.search(options.skip, name)]
             tests = list(dict.fromkeys([*tests[:1], *new, *tests[1:]]))  # the map does not know the new ones yet
             others = [name for name in tests if name not in programs.commands]

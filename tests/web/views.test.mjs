@@ -676,7 +676,7 @@ test('images and texts large: steps, zooms, keys while its dialog is open, and t
         view.items = [...items];
         view.at = 2;
         await settle(view);
-        for (const end = performance.now() + 20_000; !view.querySelector('mark') && performance.now() < end; ) await settle(view);
+        for (const end = performance.now() + 20_000; !view.text && performance.now() < end; ) await settle(view);
         const text = view.querySelector('pre').textContent;
         out.text = [view.querySelector('mark').textContent, text.startsWith('…\nfirst line\n'), text.endsWith('\n…'), text.length, words(view, 'h2').join(), await key('+')];
         await key('ArrowLeft');
