@@ -81,7 +81,7 @@ class Keeper {
         return this.chats.delete(conversation.id), true;
     }
     isAhead = () => !!this.ahead;
-    takeQueued = async () => !this.othersTook;
+    takeQueued = async ({ messages }, id) => !!messages && /^q_/.test(id) && !this.othersTook;
 }
 const summary = ({ id, title, updated, place }) => ({ id, title, updated, text: title, ...(place ? { place } : {}) });
 

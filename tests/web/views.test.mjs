@@ -2,7 +2,7 @@
  * One page for all of them. */
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { launch, openChat } from './helpers.mjs';
+import { keepLong, launch, openChat } from './helpers.mjs';
 import { startMock } from './mock_server.mjs';
 
 let browser, server, page, context;
@@ -755,4 +755,24 @@ test('code: its language, what can be shown, wrapped, copied and saved under a f
     assert.deepEqual([seen.wrapped, seen.preview, seen.open], [['wrapped', 'true'], { code: '<b>', language: 'html' }, 'Wrap|Copy']);
     assert.deepEqual(seen.pieces, [['One. Two!', 'Three'], [151, 100, 120], [200, 200, 1]]);
     assert.equal(seen.spoken, 'yes it is');
+});
+
+test('of a long chat the last messages are there, and the earlier ones when they are asked for', async () => {
+    const { page: own, done } = await openChat(browser, server.url);
+    const id = await own.evaluate(keepLong, 120);
+    await own.evaluate((id) => (location.hash = `#/c/${id}`), id);
+    await own.getByText('Answer 59').waitFor();
+    const seen = await own.evaluate(async () => {
+        const app = document.querySelector('parley-app');
+        const count = () => app.querySelectorAll('chat-message').length;
+        const out = [];
+        for (let i = 0; i < 3; i += 1) {
+            out.push(count(), app.querySelector('.earlier')?.textContent.trim() ?? 'none');
+            app.querySelector('.earlier')?.click();
+            await app.updateComplete;
+        }
+        return out;
+    });
+    assert.deepEqual(seen, [80, 'Show 24 earlier messages', 104, 'Show 16 earlier messages', 120, 'none']);
+    await done();
 });
