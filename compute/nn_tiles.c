@@ -8,7 +8,9 @@
  *     checkpoint: each weight is broadcast against a panel, so no order of them would save a load;
  *   blocks: x is rounded to 8 bits, with a scale for 256 columns (pack_q in ops.h), products are integers; our own 8 bits
  *   are taken as they lie,
- *     everything else is unpacked to bytes in scratch (but Q2_K, which goes the way of floats).
+ *     everything else is unpacked to bytes in scratch (but Q2_K, which goes the way of floats). Where the processor
+ *     broadcasts four numbers of x as it multiplies them, not x is turned but the weights (PANEL_X): then nothing is
+ *     turned back, and the weights are in the L2 cache before the products begin.
  * An element is the sum of its blocks over k, each one accumulator: its bits depend neither on the
  * other rows nor on how the work is cut. */
 #include "compute/nn.h"
@@ -36,7 +38,7 @@ enum {
 enum { GROUP_WORDS = 3 << 16 };
 
 /* What x becomes. */
-typedef enum panel_type { PANEL_F32, PANEL_BF16, PANEL_Q, PANEL_TYPES } panel_type;
+typedef enum panel_type { PANEL_F32, PANEL_BF16, PANEL_Q, PANEL_X, PANEL_TYPES } panel_type;
 
 typedef struct tile_job {
     compute *c;
@@ -58,14 +60,22 @@ static size_t n_blocks_q(size_t K)
     return quant_columns(K) / QUANT_BLOCK;
 }
 
+static size_t panel_rows(panel_type type)
+{
+    return type == PANEL_X ? TILE_X_ROWS : TILE_ROWS;
+}
+
 static size_t n_panels(const tile_job *job)
 {
-    return (job->T + TILE_ROWS - 1) / TILE_ROWS;
+    return (job->T + panel_rows(job->type) - 1) / panel_rows(job->type);
 }
 
 /* 32-bit words of a packed panel. */
 static size_t panel_words(panel_type type, size_t K)
 {
+    if (type == PANEL_X) {
+        return (n_blocks_q(K) + TILE_SHARE - 1) / TILE_SHARE * (sizeof(tile_x_share) / sizeof(uint32_t));
+    }
     if (type == PANEL_Q) {
         return n_blocks_q(K) * (sizeof(tile_q_block) / sizeof(uint32_t));
     }
@@ -82,10 +92,15 @@ static void pack_task(void *ctx, size_t task, size_t thread)
     while (task >= n_panels(job)) {
         task -= n_panels(job++);
     }
-    const size_t K = job->K, t = task * TILE_ROWS, T = min_size(TILE_ROWS, job->T - t);
+    const size_t K = job->K, t = task * panel_rows(job->type),
+                 T = min_size(panel_rows(job->type), job->T - t);
     const size_t words = panel_words(job->type, job->k_n);
     const float *x = job->x + (job->row0 + t) * K + job->k0;
     uint32_t *panel = job->packed + task * words;
+    if (job->type == PANEL_X) {
+        job->c->ops->pack_x((tile_x_share *)(void *)panel, x, K, T, K);
+        return;
+    }
     if (job->type == PANEL_Q) {
         job->c->ops->pack_q((tile_q_block *)(void *)panel, x, K, T, K);
         return;
@@ -106,14 +121,15 @@ static void pack_task(void *ctx, size_t task, size_t thread)
 typedef struct tile_weights {
     const void *rows; /* PANEL_F32, PANEL_BF16: from the first packed column on */
     size_t stride;    /* of those, in elements */
-    tile_q_rows q;    /* PANEL_Q */
+    tile_q_rows q;    /* PANEL_Q, PANEL_X */
 } tile_weights;
 
 /* Floats of scratch that the rows of a task take at most. */
 static size_t weight_floats(panel_type type, size_t K)
 {
-    /* PANEL_Q: bytes, and scales and minima or twice as many scales */
-    return TILE_COLUMNS * (type == PANEL_Q ? quant_columns(K) / 4 + 2 * n_blocks_q(K) : K);
+    /* bytes, and scales and minima or twice as many scales; PANEL_X: turned, too */
+    const size_t blocks = quant_columns(K) / 4 + 2 * n_blocks_q(K);
+    return TILE_COLUMNS * (type == PANEL_Q ? blocks : type == PANEL_X ? 2 * blocks : K);
 }
 
 /* n rows of blocks: scales and minima as floats, numbers of 4 bits as bytes. */
@@ -166,7 +182,7 @@ static tile_weights load_rows(const tile_job *job, float *scratch, const tensor 
 {
     const ops *o = job->c->ops;
     const unsigned char *rows = (const unsigned char *)w->data + n0 * tensor_row_bytes(w);
-    if (job->type == PANEL_Q) {
+    if (job->type == PANEL_Q || job->type == PANEL_X) {
         return (tile_weights){
             .q = (dtype_is_ggml(w->type) ? unpack_ggml : unpack_rows)(o, scratch, w, rows, n, job->K)};
     }
@@ -209,9 +225,36 @@ static void multiply_panel(const tile_job *job, float *sums, const tile_weights 
     }
 }
 
-static size_t n_column_tasks(const linear_part *p)
+/* Columns of a task. */
+static size_t task_columns(panel_type type)
 {
-    return (p->w->dims[0] + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    return type == PANEL_X ? TILE_LANES : TILE_COLUMNS;
+}
+
+static size_t n_column_tasks(panel_type type, const linear_part *p)
+{
+    return (p->w->dims[0] + task_columns(type) - 1) / task_columns(type);
+}
+
+/* The products of all panels with n rows of weights from row n0 of a part on, which are turned behind themselves. */
+static void multiply_turned(const tile_job *job, const linear_part *p, float *scratch, size_t n0, size_t n)
+{
+    const ops *o = job->c->ops;
+    const size_t N = p->w->dims[0], n_blocks = n_blocks_q(job->K), rows = TILE_LANES;
+    const tile_q_rows q = load_rows(job, scratch, p->w, n0, n).q;
+    float *turned = scratch + weight_floats(PANEL_Q, job->K);
+    const tile_q_turned w = {.u = (uint32_t *)(void *)turned,
+                             .scale = turned + rows * quant_columns(job->K) / 4,
+                             .minimum =
+                                 q.minimum ? turned + rows * (quant_columns(job->K) / 4 + n_blocks) : NULL,
+                             .halves = q.halves};
+    o->turn_q(&w, &q, n, n_blocks);
+    for (size_t panel = 0; panel < n_panels(job); panel++) {
+        const size_t t0 = panel * TILE_X_ROWS, T = min_size(TILE_X_ROWS, job->T - t0);
+        const uint32_t *x = job->packed + panel * panel_words(PANEL_X, job->K);
+        o->tile_turned(p->out + (job->row0 + t0) * N + n0, N, (const tile_x_share *)(const void *)x, &w,
+                       p->bias ? p->bias + n0 : NULL, T, n, n_blocks);
+    }
 }
 
 /* T rows of n floats are asked for before they are written: they lie far apart, and a store that
@@ -239,12 +282,17 @@ static void tile_task(void *ctx, size_t task, size_t thread)
         task = job->n_whole + (task - job->n_whole) / end;
         end = panel + 1;
     }
-    while (task >= n_column_tasks(p)) {
-        task -= n_column_tasks(p++);
+    while (task >= n_column_tasks(job->type, p)) {
+        task -= n_column_tasks(job->type, p++);
     }
     const ops *o = job->c->ops;
-    const size_t N = p->w->dims[0], n0 = task * TILE_COLUMNS, n = min_size(TILE_COLUMNS, N - n0);
+    const size_t N = p->w->dims[0], n0 = task * task_columns(job->type);
+    const size_t n = min_size(task_columns(job->type), N - n0);
     float *sums = nn_scratch(job->c, thread);
+    if (job->type == PANEL_X) {
+        multiply_turned(job, p, sums, n0, n);
+        return;
+    }
     const tile_weights w = load_rows(job, sums + SUMS, p->w, n0, n);
     for (; panel < end; panel++) {
         const size_t t0 = panel * TILE_ROWS, T = min_size(TILE_ROWS, job->T - t0);
@@ -270,7 +318,7 @@ static size_t group_rows(panel_type type, size_t K)
         return 0;
     }
     const size_t words = panel_words(type, K), wanted = GROUP_WORDS / words;
-    return min_size(wanted < 2 ? 2 : wanted, PACKED_WORDS / words) * TILE_ROWS;
+    return min_size(wanted < 2 ? 2 : wanted, PACKED_WORDS / words) * panel_rows(type);
 }
 
 /* Columns that are packed at a time: equal shares of all, in whole blocks, or everything where
@@ -286,11 +334,11 @@ static size_t chunk_columns(const linear_part *parts, size_t n_parts, panel_type
 }
 
 /* Column tasks of the parts. */
-static size_t n_part_tasks(const linear_part *parts, size_t n_parts)
+static size_t n_part_tasks(panel_type type, const linear_part *parts, size_t n_parts)
 {
     size_t n = 0;
     for (size_t i = 0; i < n_parts; i++) {
-        n += n_column_tasks(&parts[i]);
+        n += n_column_tasks(type, &parts[i]);
     }
     return n;
 }
@@ -302,7 +350,9 @@ static void run_jobs(compute *c, tile_job *jobs, size_t n_jobs)
     size_t n_packs = 0, n_tasks = 0;
     for (size_t i = 0; i < n_jobs; i++) {
         tile_job *job = &jobs[i];
-        const size_t cut = i + 1 == n_jobs && n_threads > 1 ? min_size(job->n_tasks, n_threads) : 0;
+        /* where weights are turned, tasks are short instead */
+        const bool is_cut = i + 1 == n_jobs && n_threads > 1 && job->type != PANEL_X;
+        const size_t cut = is_cut ? min_size(job->n_tasks, n_threads) : 0;
         job->n_whole = job->n_tasks - cut;
         job->n_tasks = job->n_whole + cut * n_panels(job);
         n_packs += n_panels(job);
@@ -312,12 +362,20 @@ static void run_jobs(compute *c, tile_job *jobs, size_t n_jobs)
     pool_run(c->pool, tile_task, jobs, n_tasks);
 }
 
-static void count_products(compute *c, const linear_part *parts, size_t n_parts, size_t T)
+static void count_products(compute *c, panel_type type, const linear_part *parts, size_t n_parts, size_t T)
 {
+    const size_t padding = type == PANEL_X ? 0 : (16 - T % 16) % 16;
     for (size_t i = 0; i < n_parts; i++) {
         c->n_products += (uint64_t)T * tensor_len(parts[i].w);
-        c->n_padding += (uint64_t)((16 - T % 16) % 16) * tensor_len(parts[i].w);
+        c->n_padding += (uint64_t)padding * tensor_len(parts[i].w);
     }
+}
+
+/* The first of the fewest shares of T rows that hold at most `most` each, in whole panels. */
+static size_t even_share(size_t T, size_t most, size_t rows)
+{
+    const size_t n = (T + most - 1) / most, share = (T + n - 1) / n;
+    return min_size(T, (share + rows - 1) / rows * rows);
 }
 
 /* Parts whose weights are multiplied alike. */
@@ -325,10 +383,11 @@ static void multiply_parts(compute *c, const linear_part *parts, size_t n_parts,
                            size_t K, panel_type type)
 {
     tile_job job = {.c = c, .parts = parts, .x = x, .type = type, .packed = c->packed, .K = K};
-    const size_t n_tasks = n_part_tasks(parts, n_parts), columns = chunk_columns(parts, n_parts, type, K);
-    count_products(c, parts, n_parts, T);
+    const size_t n_tasks = n_part_tasks(type, parts, n_parts),
+                 columns = chunk_columns(parts, n_parts, type, K);
+    count_products(c, type, parts, n_parts, T);
     for (; n_tasks > 0 && job.row0 < T; job.row0 += job.T) {
-        job.T = min_size(T - job.row0, group_rows(type, columns));
+        job.T = even_share(T - job.row0, group_rows(type, columns), panel_rows(type));
         for (job.k0 = 0; job.k0 < K; job.k0 += job.k_n) {
             job.k_n = min_size(K - job.k0, columns);
             job.n_tasks = n_tasks;
@@ -340,7 +399,7 @@ static void multiply_parts(compute *c, const linear_part *parts, size_t n_parts,
 static panel_type panel_for(const compute *c, const tensor *w, size_t K)
 {
     if (dtype_is_quantized(w->type) && !(dtype_is_ggml(w->type) && !ggml_has_tiles(w->type))) {
-        return PANEL_Q;
+        return c->ops->tile_turned ? PANEL_X : PANEL_Q;
     }
     return c->ops->tile_bf16 && w->type == DTYPE_BF16 && K % 2 == 0 ? PANEL_BF16 : PANEL_F32;
 }
@@ -351,7 +410,7 @@ void nn_linear_many(compute *c, const linear_part *parts, size_t n_parts, const 
     const size_t N = parts[0].w->dims[0], K = N ? tensor_len(parts[0].w) / N : 0;
     linear_part types[PANEL_TYPES][NN_LINEAR_PARTS];
     size_t n[PANEL_TYPES] = {0};
-    if (!c->fast || !c->ops->tiles_best || group_rows(PANEL_F32, K) == 0 || group_rows(PANEL_Q, K) == 0) {
+    if (!c->fast || !c->ops->tiles_best || group_rows(PANEL_F32, K) == 0 || group_rows(PANEL_X, K) == 0) {
         nn_linear_group(c, parts, n_parts, x, T);
         return;
     }
@@ -364,29 +423,30 @@ void nn_linear_many(compute *c, const linear_part *parts, size_t n_parts, const 
     }
 }
 
-/* Whether the rows of an item are packed at once, in 8 bits. */
-static bool is_joinable(const compute *c, const linear_many *item, size_t K)
+/* Whether the rows of an item are packed at once, in 8 bits, as panels of this type. */
+static bool is_joinable(const compute *c, const linear_many *item, panel_type type, size_t K)
 {
     bool joinable =
-        c->fast && c->ops->tiles_best && group_rows(PANEL_F32, K) > 0 && item->T <= group_rows(PANEL_Q, K);
+        c->fast && c->ops->tiles_best && group_rows(PANEL_F32, K) > 0 && item->T <= group_rows(type, K);
     for (size_t i = 0; i < item->n_parts; i++) {
-        joinable = joinable && panel_for(c, item->parts[i].w, K) == PANEL_Q;
+        joinable = joinable && panel_for(c, item->parts[i].w, K) == type;
     }
     return joinable;
 }
 
 void nn_linear_many_each(compute *c, const linear_many *items, size_t n)
 {
+    const panel_type type = c->ops->tile_turned ? PANEL_X : PANEL_Q;
     tile_job jobs[TILE_JOBS];
     size_t n_jobs = 0, words = 0;
     for (size_t i = 0; i < n; i++) {
         const linear_many *item = &items[i];
         const tensor *w = item->parts[0].w;
         const size_t K = w->dims[0] ? tensor_len(w) / w->dims[0] : 0;
-        const bool joinable = is_joinable(c, item, K);
+        const bool joinable = is_joinable(c, item, type, K);
         tile_job job = {
-            .c = c, .parts = item->parts, .x = item->x, .type = PANEL_Q, .K = K, .k_n = K, .T = item->T};
-        const size_t more = joinable ? n_panels(&job) * panel_words(PANEL_Q, K) : 0;
+            .c = c, .parts = item->parts, .x = item->x, .type = type, .K = K, .k_n = K, .T = item->T};
+        const size_t more = joinable ? n_panels(&job) * panel_words(type, K) : 0;
         if (n_jobs > 0 && (!joinable || n_jobs == TILE_JOBS || words + more > JOBS_WORDS)) {
             run_jobs(c, jobs, n_jobs);
             n_jobs = words = 0;
@@ -396,8 +456,8 @@ void nn_linear_many_each(compute *c, const linear_many *items, size_t n)
             continue;
         }
         job.packed = c->packed + words;
-        job.n_tasks = n_part_tasks(item->parts, item->n_parts);
-        count_products(c, item->parts, item->n_parts, item->T);
+        job.n_tasks = n_part_tasks(type, item->parts, item->n_parts);
+        count_products(c, type, item->parts, item->n_parts, item->T);
         jobs[n_jobs++] = job;
         words += more;
     }

@@ -78,6 +78,27 @@ typedef struct tile_q_rows {
     bool halves;   /* without: each 16 columns have a scale, two in a block */
 } tile_q_rows;
 
+/* Rows of x that lie side by side for tile_turned, and rows of weights that do. */
+enum { TILE_X_ROWS = 12, TILE_LANES = 16 };
+
+/* TILE_SHARE blocks of columns of such rows of x: x = scale * q. */
+typedef struct tile_x_share {
+    uint32_t q[TILE_SHARE][TILE_X_ROWS]
+              [QUANT_BLOCK / 4];                 /* columns 4i .. 4i+3, the first in the lowest byte */
+    float offset[TILE_SHARE][TILE_X_ROWS];       /* -128 times the sum of the block's q */
+    float offset_first[TILE_SHARE][TILE_X_ROWS]; /* the same of its first 16 columns */
+    float scale[TILE_X_ROWS];
+} tile_x_share;
+
+/* Rows of weights for tile_turned, TILE_LANES of them side by side. */
+typedef struct tile_q_turned {
+    uint32_t
+        *u; /* [N / TILE_LANES, n_blocks, QUANT_BLOCK / 4, TILE_LANES]: four columns of a row are a word */
+    float *scale;   /* [N / TILE_LANES, n_blocks, TILE_LANES], with halves twice as many blocks */
+    float *minimum; /* as scale, each times -1/128, which is what offsets want; or NULL: as in tile_q_rows */
+    bool halves;
+} tile_q_turned;
+
 /* M x K times K x N; strides in floats. */
 typedef void mul_fn(float *c, size_t c_stride, const float *a, size_t a_stride, const float *b,
                     size_t b_stride, size_t M, size_t K, size_t N);
@@ -148,6 +169,19 @@ typedef struct ops {
      * steps of 16. */
     void (*tile_q)(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                    size_t n_blocks);
+
+    /* The same with the weights turned instead of x, so that results lie as rows; NULL where tile_q is
+     * quicker. */
+
+    /* T <= TILE_X_ROWS rows of K columns, rounded as by pack_q; rows from T on stay. */
+    void (*pack_x)(tile_x_share *out, const float *x, size_t x_stride, size_t T, size_t K);
+    /* N rows of weights, turned; lanes without a row become zeros. The memory of `to` is the caller's, its
+     * minimum NULL or not like that of w. */
+    void (*turn_q)(const tile_q_turned *to, const tile_q_rows *w, size_t N, size_t n_blocks);
+    /* out[t*out_stride + n] = w[n] . x[t], with the bits of tile_q, + bias[n] unless it is NULL; T <=
+     * TILE_X_ROWS, n_blocks > 0. */
+    void (*tile_turned)(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
+                        const float *bias, size_t T, size_t N, size_t n_blocks);
 
     /* ---- block types of GGUF files ---- */
     const ggml_kernels *ggml; /* [GGML_TYPES] */

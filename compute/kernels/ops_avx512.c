@@ -46,7 +46,12 @@ const ops *ops_avx512(void)
 
 const ops *ops_avx512_vnni(void)
 {
-    static const ops table = {.name = "avx512+vnni", OPS_VNNI_MEMBERS, .tile_q = tile_q_vnni};
+    static const ops table = {.name = "avx512+vnni",
+                              OPS_VNNI_MEMBERS,
+                              .tile_q = tile_q_vnni,
+                              .pack_x = pack_x_vnni,
+                              .turn_q = turn_q_vnni,
+                              .tile_turned = tile_turned_vnni};
     return &table;
 }
 
@@ -55,6 +60,9 @@ const ops *ops_avx512_bf16(void)
     static const ops table = {.name = "avx512+vnni+bf16",
                               OPS_VNNI_MEMBERS,
                               .tile_q = tile_q_vnni,
+                              .pack_x = pack_x_vnni,
+                              .turn_q = turn_q_vnni,
+                              .tile_turned = tile_turned_vnni,
                               .pack_bf16 = pack_avx512_bf16,
                               .tile_bf16 = tile_avx512_bf16,
                               .round_bf16 = round_avx512_bf16,

@@ -326,6 +326,109 @@ static void tile_q_generic(float *sums, const tile_q_block *x, const tile_q_rows
     }
 }
 
+/* Row t of a share of n blocks; x has `known` columns of it. */
+static void pack_x_row(tile_x_share *out, size_t n, size_t t, const float *x, size_t known)
+{
+    float most = 0;
+    for (size_t k = 0; k < known; k++) {
+        most = fmaxf(most, fabsf(x[k]));
+    }
+    const float inverse = most > 0 ? 127.0f / most : 0;
+    out->scale[t] = most / 127.0f;
+    for (size_t b = 0; b < n; b++) {
+        int8_t q[QUANT_BLOCK];
+        int32_t sum = 0;
+        for (size_t i = 0; i < QUANT_BLOCK; i++) {
+            const size_t k = b * QUANT_BLOCK + i;
+            q[i] = (int8_t)(k < known ? rintf(x[k] * inverse) : 0.0f);
+            sum += q[i];
+            if (i + 1 == QUANT_BLOCK / 2) {
+                out->offset_first[b][t] = (float)(-128 * sum);
+            }
+        }
+        memcpy(out->q[b][t], q, sizeof q);
+        out->offset[b][t] = (float)(-128 * sum);
+    }
+}
+
+static void pack_x_generic(tile_x_share *out, const float *x, size_t x_stride, size_t T, size_t K)
+{
+    const size_t n_blocks = quant_columns(K) / QUANT_BLOCK;
+    for (size_t b = 0; b < n_blocks; b += TILE_SHARE, out++) {
+        const size_t n = n_blocks - b < TILE_SHARE ? n_blocks - b : TILE_SHARE, k = b * QUANT_BLOCK;
+        const size_t left = k < K ? K - k : 0, most = n * QUANT_BLOCK;
+        for (size_t t = 0; t < T; t++) {
+            pack_x_row(out, n, t, x + t * x_stride + k, left < most ? left : most);
+        }
+    }
+}
+
+static void turn_q_generic(const tile_q_turned *to, const tile_q_rows *w, size_t N, size_t n_blocks)
+{
+    enum { WORDS = QUANT_BLOCK / 4 };
+    const size_t n_scales = w->halves ? 2 * n_blocks : n_blocks;
+    for (size_t n = 0; n < (N + TILE_LANES - 1) / TILE_LANES * TILE_LANES; n++) {
+        const size_t first = n / TILE_LANES, lane = n % TILE_LANES;
+        for (size_t i = 0; i < n_blocks * WORDS; i++) {
+            uint32_t word = 0;
+            if (n < N) {
+                memcpy(&word, w->u + n * w->u_stride + 4 * i, sizeof word);
+            }
+            to->u[(first * n_blocks * WORDS + i) * TILE_LANES + lane] = word;
+        }
+        for (size_t i = 0; i < n_scales; i++) {
+            to->scale[(first * n_scales + i) * TILE_LANES + lane] = n < N ? w->scale[n * w->stride + i] : 0;
+        }
+        for (size_t i = 0; w->minimum && i < n_blocks; i++) {
+            to->minimum[(first * n_blocks + i) * TILE_LANES + lane] =
+                (n < N ? w->minimum[n * w->stride + i] : 0) * (-1.0f / 128);
+        }
+    }
+}
+
+/* What share x of blocks b0 .. b1-1 gives of w[n] . x[t], without the scale of x. */
+static float turned_part(const tile_x_share *x, size_t t, const tile_q_turned *w, size_t n, size_t n_blocks,
+                         size_t b0, size_t b1)
+{
+    enum { WORDS = QUANT_BLOCK / 4 };
+    const size_t n_parts = w->halves ? 2 : 1, steps = WORDS / n_parts, lane = n % TILE_LANES;
+    float sum = 0;
+    for (size_t part = b0 * n_parts; part < b1 * n_parts; part++) {
+        const size_t b = part / n_parts - b0;
+        const float first = w->halves ? x->offset_first[b][t] : 0,
+                    offset = w->halves && part % 2 == 0 ? first : x->offset[b][t] - first;
+        int32_t whole = 0;
+        for (size_t i = 0; i < steps; i++) {
+            const uint32_t
+                q = x->q[b][t][part % n_parts * steps + i],
+                u = w->u[(n / TILE_LANES * n_blocks * WORDS + part * steps + i) * TILE_LANES + lane];
+            for (size_t byte = 0; byte < 4; byte++) {
+                whole += (uint8_t)(u >> 8 * byte) * (int8_t)(q >> 8 * byte);
+            }
+        }
+        const size_t at = (n / TILE_LANES * n_blocks * n_parts + part) * TILE_LANES + lane;
+        sum = fmaf((float)whole + (w->minimum ? 0 : offset), w->scale[at], sum);
+        sum = w->minimum ? fmaf(w->minimum[at], offset, sum) : sum;
+    }
+    return sum;
+}
+
+static void tile_turned_generic(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
+                                const float *bias, size_t T, size_t N, size_t n_blocks)
+{
+    for (size_t t = 0; t < T; t++) {
+        for (size_t n = 0; n < N; n++) {
+            float sum = 0;
+            for (size_t b = 0; b < n_blocks; b += TILE_SHARE) {
+                const size_t end = b + TILE_SHARE < n_blocks ? b + TILE_SHARE : n_blocks;
+                const tile_x_share *share = x + b / TILE_SHARE;
+                sum = fmaf(turned_part(share, t, w, n, n_blocks, b, end), share->scale[t], sum);
+            }
+            out[t * out_stride + n] = bias ? sum + bias[n] : sum;
+        }
+    }
+}
+
 static float peak_f32_generic(size_t rounds)
 {
     float acc[PEAK_VECTORS * LANES], sum = 0;
@@ -596,6 +699,9 @@ const ops *ops_generic(void)
         .unpack_q4 = unpack_q4_generic,
         .pack_q = pack_q_generic,
         .tile_q = tile_q_generic,
+        .pack_x = pack_x_generic,
+        .turn_q = turn_q_generic,
+        .tile_turned = tile_turned_generic,
         .peak_f32 = peak_f32_generic,
         .read = read_generic,
         .ggml = ggml_kernels_generic,

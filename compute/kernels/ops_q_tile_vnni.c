@@ -119,6 +119,228 @@ void tile_q_vnni(float *sums, const tile_q_block *x, const tile_q_rows *w, size_
     tile_q_of(tile_q_blocks, sums, x, w, T, N, n_blocks);
 }
 
+/* ---- weights turned: four numbers of a row of x, broadcast, against 16 rows of weights ---- */
+
+enum { WORDS = QUANT_BLOCK / 4, SHARE_COLUMNS = TILE_SHARE * QUANT_BLOCK };
+
+/* The `known` floats of a share of n blocks as bytes, zeros behind them; returns their scale. */
+static ALWAYS_INLINE float round_share(int8_t q[SHARE_COLUMNS], const float *x, size_t known, size_t n)
+{
+    __m512 most = _mm512_setzero_ps();
+    for (size_t k = 0; k < known; k += 16) {
+        most = _mm512_max_ps(most, _mm512_abs_ps(v_load_n(x + k, known - k < 16 ? known - k : 16, 0.0f)));
+    }
+    const float largest = _mm512_reduce_max_ps(most);
+    const __m512 inverse = _mm512_set1_ps(largest > 0 ? 127.0f / largest : 0.0f);
+    for (size_t k = 0; k < n * QUANT_BLOCK; k += 16) {
+        const size_t left = k < known ? (known - k < 16 ? known - k : 16) : 0;
+        v_narrow_i8(q + k, _mm512_mul_ps(left ? v_load_n(x + k, left, 0.0f) : _mm512_setzero_ps(), inverse));
+    }
+    return largest / 127.0f;
+}
+
+void pack_x_vnni(tile_x_share *out, const float *x, size_t x_stride, size_t T, size_t K)
+{
+    const size_t n_blocks = quant_columns(K) / QUANT_BLOCK;
+    for (size_t b = 0; b < n_blocks; b += TILE_SHARE, out++) {
+        const size_t n = n_blocks - b < TILE_SHARE ? n_blocks - b : TILE_SHARE, k = b * QUANT_BLOCK;
+        const size_t left = k < K ? K - k : 0;
+        for (size_t t = 0; t < T; t++) {
+            int8_t q[SHARE_COLUMNS];
+            out->scale[t] =
+                round_share(q, x + t * x_stride + k, left < SHARE_COLUMNS ? left : SHARE_COLUMNS, n);
+            for (size_t i = 0; i < n; i++) {
+                const __m256i block = _mm256_loadu_si256((const void *)(q + i * QUANT_BLOCK));
+                /* sums of four, of eight, of 16: one in each half */
+                __m256i sums = _mm256_dpbusd_epi32(_mm256_setzero_si256(), _mm256_set1_epi8(1), block);
+                sums = _mm256_hadd_epi32(sums, sums);
+                sums = _mm256_hadd_epi32(sums, sums);
+                const int32_t first = _mm256_extract_epi32(sums, 0), second = _mm256_extract_epi32(sums, 4);
+                memcpy(out->q[i][t], q + i * QUANT_BLOCK, QUANT_BLOCK);
+                out->offset_first[i][t] = (float)(-128 * first);
+                out->offset[i][t] = (float)(-128 * (first + second));
+            }
+        }
+    }
+}
+
+/* n words of up to 16 rows, `stride` bytes apart, as 16 lanes; rows from `rows` on are zeros. */
+static ALWAYS_INLINE void turn_rows(float *out, const void *rows, size_t stride, size_t n_rows, size_t n)
+{
+    const unsigned char *in = rows;
+    for (size_t i = 0; i < n;
+         i += TILE_LANES, in += TILE_LANES * sizeof *out, out += TILE_LANES * TILE_LANES) {
+        if (n_rows == TILE_LANES && n - i >= TILE_LANES && stride % sizeof *out == 0) {
+            v_turn(out, TILE_LANES, (const float *)(const void *)in, stride / sizeof *out);
+            continue;
+        }
+        float some[TILE_LANES][TILE_LANES] = {{0}}, turned[TILE_LANES][TILE_LANES];
+        const size_t left = n - i < TILE_LANES ? n - i : TILE_LANES;
+        for (size_t r = 0; r < n_rows; r++) {
+            memcpy(some[r], in + r * stride, left * sizeof **some);
+        }
+        v_turn(turned[0], TILE_LANES, some[0], TILE_LANES);
+        memcpy(out, turned, left * sizeof *turned);
+    }
+}
+
+void turn_q_vnni(const tile_q_turned *to, const tile_q_rows *w, size_t N, size_t n_blocks)
+{
+    const size_t n_scales = w->halves ? 2 * n_blocks : n_blocks;
+    for (size_t n = 0; n < N; n += TILE_LANES) {
+        const size_t rows = N - n < TILE_LANES ? N - n : TILE_LANES;
+        turn_rows((float *)(void *)(to->u + n * n_blocks * WORDS), w->u + n * w->u_stride, w->u_stride, rows,
+                  n_blocks * WORDS);
+        turn_rows(to->scale + n * n_scales, w->scale + n * w->stride, w->stride * sizeof(float), rows,
+                  n_scales);
+        if (w->minimum) {
+            float *minimum = to->minimum + n * n_blocks;
+            turn_rows(minimum, w->minimum + n * w->stride, w->stride * sizeof(float), rows, n_blocks);
+            for (size_t i = 0; i < n_blocks * TILE_LANES; i += TILE_LANES) {
+                const __m512 times = _mm512_set1_ps(-1.0f / 128);
+                _mm512_storeu_ps(minimum + i, _mm512_mul_ps(_mm512_loadu_ps(minimum + i), times));
+            }
+        }
+    }
+}
+
+/* x's four numbers are the operand that the instruction broadcasts. */
+static ALWAYS_INLINE __m512i add_broadcast(__m512i acc, __m512i u, const uint32_t *x)
+{
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(acc) : "v"(u), "m"(*x));
+    return acc;
+}
+
+/* Adds part `part` of block b of a share: nt rows from row t on. */
+static ALWAYS_INLINE void add_turned(const tile_kind kind, __m512 sum[TILE_X_ROWS], const tile_x_share *x,
+                                     size_t b, size_t part, const uint32_t *u, const float *scale,
+                                     const float *minimum, size_t t, const size_t nt)
+{
+    const size_t steps = WORDS / (kind == TILE_HALVES ? 2 : 1);
+    __m512i acc[TILE_X_ROWS];
+    for (size_t r = 0; r < nt; r++) {
+        acc[r] = _mm512_setzero_si512();
+    }
+#pragma GCC unroll 8
+    for (size_t k = 0; k < steps; k++) {
+        const __m512i w = _mm512_loadu_si512(u + k * TILE_LANES);
+#pragma GCC unroll 12
+        for (size_t r = 0; r < nt; r++) {
+            acc[r] = add_broadcast(acc[r], w, &x->q[b][t + r][part * steps + k]);
+        }
+    }
+    const __m512 s = _mm512_loadu_ps(scale), m = kind == TILE_MINIMA ? _mm512_loadu_ps(minimum) : s;
+#pragma GCC unroll 12
+    for (size_t r = 0; r < nt; r++) {
+        const float all = x->offset[b][t + r], first = x->offset_first[b][t + r];
+        const __m512 offset = _mm512_set1_ps(kind != TILE_HALVES ? all : part == 0 ? first : all - first);
+        const __m512 whole = _mm512_cvtepi32_ps(acc[r]);
+        if (kind == TILE_MINIMA) {
+            sum[r] = _mm512_fmadd_ps(m, offset, _mm512_fmadd_ps(whole, s, sum[r]));
+        } else {
+            sum[r] = _mm512_fmadd_ps(_mm512_add_ps(whole, offset), s, sum[r]);
+        }
+    }
+}
+
+/* nt rows from row t on against 16 rows of weights, of which the first `lanes` are written. */
+static ALWAYS_INLINE void turned_rows(const tile_kind kind, float *out, size_t out_stride,
+                                      const tile_x_share *x, const tile_q_turned *w, const float *bias,
+                                      size_t lanes, size_t n_blocks, size_t t, const size_t nt)
+{
+    const size_t n_parts = kind == TILE_HALVES ? 2 : 1;
+    const uint32_t *u = w->u;
+    const float *scale = w->scale, *minimum = w->minimum;
+    _Alignas(CACHE_LINE) float total[TILE_X_ROWS][TILE_LANES];
+    size_t b = 0;
+    do {
+        const size_t share = n_blocks - b < TILE_SHARE ? n_blocks - b : TILE_SHARE;
+        __m512 sum[TILE_X_ROWS];
+        for (size_t r = 0; r < nt; r++) {
+            sum[r] = _mm512_setzero_ps();
+        }
+        for (size_t i = 0; i < share; i++) {
+            for (size_t part = 0; part < n_parts; part++) {
+                add_turned(kind, sum, x, i, part, u, scale, minimum, t, nt);
+                u += WORDS / n_parts * TILE_LANES;
+                scale += TILE_LANES;
+            }
+            minimum += kind == TILE_MINIMA ? TILE_LANES : 0;
+        }
+        for (size_t r = 0; r < nt; r++) {
+            const __m512 before = b == 0 ? _mm512_setzero_ps() : _mm512_load_ps(total[r]);
+            _mm512_store_ps(total[r], _mm512_fmadd_ps(sum[r], _mm512_set1_ps(x->scale[t + r]), before));
+        }
+        x++;
+        b += TILE_SHARE;
+    } while (b < n_blocks);
+    for (size_t r = 0; r < nt; r++) {
+        __m512 sum = _mm512_load_ps(total[r]);
+        if (bias) {
+            sum = _mm512_add_ps(sum, v_load_n(bias, lanes, 0.0f));
+        }
+        v_store_n(out + (t + r) * out_stride, sum, lanes);
+    }
+}
+
+/* T rows against 16 rows of weights; how many are taken together is a constant of each call. */
+static ALWAYS_INLINE void turned_kind(const tile_kind kind, float *out, size_t out_stride,
+                                      const tile_x_share *x, const tile_q_turned *w, const float *bias,
+                                      size_t T, size_t lanes, size_t n_blocks)
+{
+    if (T == TILE_X_ROWS) {
+        turned_rows(kind, out, out_stride, x, w, bias, lanes, n_blocks, 0, TILE_X_ROWS);
+        return;
+    }
+    size_t t = 0;
+    for (; T - t >= 6; t += 6) {
+        turned_rows(kind, out, out_stride, x, w, bias, lanes, n_blocks, t, 6);
+    }
+    for (; T - t >= 3; t += 3) {
+        turned_rows(kind, out, out_stride, x, w, bias, lanes, n_blocks, t, 3);
+    }
+    for (; t < T; t++) {
+        turned_rows(kind, out, out_stride, x, w, bias, lanes, n_blocks, t, 1);
+    }
+}
+
+/* A function for each kind, called by its address: inlined into one, they would share its registers. */
+typedef void turned_fn(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
+                       const float *bias, size_t T, size_t lanes, size_t n_blocks);
+
+static void turned_plain(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
+                         const float *bias, size_t T, size_t lanes, size_t n_blocks)
+{
+    turned_kind(TILE_PLAIN, out, out_stride, x, w, bias, T, lanes, n_blocks);
+}
+
+static void turned_minima(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
+                          const float *bias, size_t T, size_t lanes, size_t n_blocks)
+{
+    turned_kind(TILE_MINIMA, out, out_stride, x, w, bias, T, lanes, n_blocks);
+}
+
+static void turned_halves(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
+                          const float *bias, size_t T, size_t lanes, size_t n_blocks)
+{
+    turned_kind(TILE_HALVES, out, out_stride, x, w, bias, T, lanes, n_blocks);
+}
+
+void tile_turned_vnni(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
+                      const float *bias, size_t T, size_t N, size_t n_blocks)
+{
+    turned_fn *const kind = w->halves ? turned_halves : w->minimum ? turned_minima : turned_plain;
+    for (size_t n = 0; n < N; n += TILE_LANES) {
+        const tile_q_turned of = {.u = w->u + n * n_blocks * WORDS,
+                                  .scale = w->scale + n * n_blocks * (w->halves ? 2 : 1),
+                                  .minimum = w->minimum ? w->minimum + n * n_blocks : NULL};
+        kind(out + n, out_stride, x, &of, bias ? bias + n : NULL, T, N - n < TILE_LANES ? N - n : TILE_LANES,
+             n_blocks);
+    }
+}
+
+/* ---- attention ---- */
+
 /* 2^t by a polynomial whose error is far below half a byte's step; t <= 8. */
 static ALWAYS_INLINE __m512 power_of_two(__m512 t)
 {

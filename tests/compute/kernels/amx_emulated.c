@@ -180,6 +180,7 @@ const ops *ops_amx_emulated(void)
     table = *ops_avx512_vnni();
     table.name = "amx, emulated";
     table.tile_q = tile_q_emulated;
+    table.tile_turned = NULL;
     table.pack_bf16 = ops_generic()->pack_bf16;
     table.tile_bf16 = tile_bf16_emulated;
     return &table;

@@ -284,6 +284,63 @@ static void pack_case_q(size_t T, size_t K, size_t slack)
     free(x), free(p), free(q);
 }
 
+/* Rows of x side by side against turned weights: the same bytes in every table, the bits of tile_q. */
+static void turned_case(bool minima, bool halves, size_t T, size_t N, size_t K, size_t slack)
+{
+    const size_t n_blocks = quant_columns(K) / QUANT_BLOCK, columns = n_blocks * QUANT_BLOCK;
+    const size_t n_scales = halves ? 2 * n_blocks : n_blocks,
+                 lanes = (N + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
+    const size_t bytes = ((n_blocks + TILE_SHARE - 1) / TILE_SHARE + 1) * sizeof(tile_x_share);
+    float *x = rng_floats(T * (K + slack) + 1, 2), *scale = rng_floats(N * (n_scales + 2), 1),
+          *minimum = rng_floats(N * (n_scales + 2), 1), *bias = rng_floats(N, 1);
+    tile_x_share *p = malloc(bytes), *q = malloc(bytes);
+    tile_q_block *panel = malloc(n_blocks * sizeof *panel);
+    uint8_t *u = malloc(N * (columns + slack));
+    for (size_t i = 0; i < N * (columns + slack); i++) {
+        u[i] = (uint8_t)(minima ? rng_u32() % 16 : 1 + rng_u32() % 255);
+    }
+    memset(p, 0x5a, bytes), memset(q, 0x5a, bytes);
+    for (size_t k = 0; k < K; k++) {
+        x[(T - 1) * (K + slack) + k] = 0; /* a row of zeros has no scale */
+    }
+    vec->pack_x(p, x, K + slack, T, K);
+    gen->pack_x(q, x, K + slack, T, K);
+    CHECK(memcmp(p, q, bytes) == 0);
+    gen->pack_q(panel, x, K + slack, T, K);
+
+    const tile_q_rows w = {.u = u,
+                           .u_stride = columns + slack,
+                           .scale = scale,
+                           .minimum = minima ? minimum : NULL,
+                           .stride = n_scales + slack % 3,
+                           .halves = halves};
+    uint32_t *words[2];
+    tile_q_turned turned[2];
+    for (size_t i = 0; i < 2; i++) {
+        words[i] = calloc(lanes * (columns / 4 + 2 * n_scales), sizeof **words);
+        float *floats = (float *)(void *)(words[i] + lanes * columns / 4);
+        turned[i] = (tile_q_turned){words[i], floats, minima ? floats + lanes * n_scales : NULL, halves};
+        (i ? gen : vec)->turn_q(&turned[i], &w, N, n_blocks);
+    }
+    CHECK(memcmp(words[0], words[1], lanes * (columns / 4 + 2 * n_scales) * sizeof **words) == 0);
+
+    float *sums = malloc(N * TILE_ROWS * sizeof *sums);
+    gen->tile_q(sums, panel, &w, T, N, n_blocks);
+    for (size_t i = 0; i < 4; i++) {
+        float *out = guard(&out_a, T * (N + slack));
+        (i % 2 ? gen : vec)->tile_turned(out, N + slack, p, &turned[0], i < 2 ? bias : NULL, T, N, n_blocks);
+        for (size_t t = 0; t < T; t++) {
+            for (size_t n = 0; n < N; n++) {
+                const float sum = sums[n * TILE_ROWS + t];
+                CHECK(out[t * (N + slack) + n] == (i < 2 ? sum + bias[n] : sum));
+            }
+        }
+        check_guard(&out_a);
+    }
+    free(x), free(scale), free(minimum), free(bias), free(p), free(q), free(panel), free(u), free(sums);
+    free(words[0]), free(words[1]);
+}
+
 /* Attention's weights in bytes: within one of the exact ones, whatever stands out, and their sum. */
 static void check_weights_q(void)
 {
@@ -320,6 +377,9 @@ static void check_tiles(void)
         }
         tile_case_q(i % 2, i / 2 % 2, T, N, 1 + i % 20);
         pack_case_q(T, K ? K : 300, i % 3);
+        if (vec->tile_turned) {
+            turned_case(i % 3 == 1, i % 3 == 2, 1 + i % TILE_X_ROWS, N + i / 8 * 7, K ? K : 300, i % 5);
+        }
     }
 }
 
