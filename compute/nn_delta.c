@@ -13,6 +13,9 @@
 
 enum { CHUNK = NN_DELTA_BLOCK, COLUMNS = 128, ROW_GROUP = 32, CHANNELS = 64, CONV_VALUES = 3072 };
 
+/* Rows of a triangular matrix that are multiplied up to their last column together. */
+enum { TRIANGLE_ROWS = 16 };
+
 /* ---- convolution ---- */
 
 typedef struct conv_job {
@@ -253,8 +256,11 @@ static void decayed_products(const delta_job *job, chunk *ch, size_t n)
 {
     const ops *o = job->c->ops;
     size_t dk = job->s.dk;
-    o->dot_rows[DTYPE_F32](ch->m, CHUNK, ch->k, dk, n, ch->k, dk, n, dk);
-    o->dot_rows[DTYPE_F32](ch->a, CHUNK, ch->q, dk, n, ch->k, dk, n, dk);
+    for (size_t r = 0; r < n; r += TRIANGLE_ROWS) {
+        const size_t rows = min_size(TRIANGLE_ROWS, n - r);
+        o->dot_rows[DTYPE_F32](ch->m + r * CHUNK, CHUNK, ch->k + r * dk, dk, rows, ch->k, dk, r + rows, dk);
+        o->dot_rows[DTYPE_F32](ch->a + r * CHUNK, CHUNK, ch->q + r * dk, dk, rows, ch->k, dk, r + rows, dk);
+    }
     for (size_t r = 0; r < n; r++) {
         float *m = ch->m + r * CHUNK, *a = ch->a + r * CHUNK, d[CHUNK];
         for (size_t i = 0; i <= r; i++) {
@@ -304,8 +310,12 @@ static void run_chunk(const delta_job *job, chunk *ch, float *S, size_t h, size_
         o->scale(ch->q + r * s->dk, ch->decay[r], s->dk);
         o->scale(ch->k + r * s->dk, expf((float)(ch->sum[n - 1] - ch->sum[r])), s->dk);
     }
-    o->mul(out, out_stride, ch->q, s->dk, S, s->dv, n, s->dk, s->dv);     /* exp(G) Q S */
-    o->mul_add(out, out_stride, ch->a, CHUNK, ch->u, s->dv, n, n, s->dv); /* + A N */
+    o->mul(out, out_stride, ch->q, s->dk, S, s->dv, n, s->dk, s->dv); /* exp(G) Q S */
+    for (size_t r = 0; r < n; r += TRIANGLE_ROWS) {                   /* + A N */
+        const size_t rows = min_size(TRIANGLE_ROWS, n - r);
+        o->mul_add(out + r * out_stride, out_stride, ch->a + r * CHUNK, CHUNK, ch->u, s->dv, rows, r + rows,
+                   s->dv);
+    }
 
     o->scale(S, ch->decay[n - 1], s->dk * s->dv);
     o->transpose(ch->k_turned, CHUNK, ch->k, s->dk, n, s->dk);

@@ -34,8 +34,8 @@ enum {
 };
 
 /* Words of packed panels that are multiplied one after the other, if they are not fewer than two
- * panels. */
-enum { GROUP_WORDS = 3 << 16 };
+ * panels. Of PANEL_X 512 rows of 3584 columns are three groups. */
+enum { GROUP_WORDS = 3 << 16, GROUP_WORDS_X = 210000 };
 
 /* What x becomes. */
 typedef enum panel_type { PANEL_F32, PANEL_BF16, PANEL_Q, PANEL_X, PANEL_TYPES } panel_type;
@@ -249,11 +249,19 @@ static void multiply_turned(const tile_job *job, const linear_part *p, float *sc
                                  q.minimum ? turned + rows * (quant_columns(job->K) / 4 + n_blocks) : NULL,
                              .halves = q.halves};
     o->turn_q(&w, &q, n, n_blocks);
-    for (size_t panel = 0; panel < n_panels(job); panel++) {
-        const size_t t0 = panel * TILE_X_ROWS, T = min_size(TILE_X_ROWS, job->T - t0);
-        const uint32_t *x = job->packed + panel * panel_words(PANEL_X, job->K);
-        o->tile_turned(p->out + (job->row0 + t0) * N + n0, N, (const tile_x_share *)(const void *)x, &w,
-                       p->bias ? p->bias + n0 : NULL, T, n, n_blocks);
+    const size_t words = panel_words(PANEL_X, job->K), row_bytes = tensor_row_bytes(p->w);
+    /* The rows that this thread takes next, if tasks go round: lines a panel. */
+    const size_t next = n0 + TILE_LANES * pool_n_threads(job->c->pool);
+    const unsigned char *ahead = (const unsigned char *)p->w->data + next * row_bytes;
+    const size_t lines = next + TILE_LANES > N ? 0 : TILE_LANES * row_bytes / CACHE_LINE / n_panels(job) + 1;
+    const uint32_t *x = job->packed;
+    float *out = p->out + job->row0 * N + n0;
+    for (size_t t = 0; t < job->T; t += TILE_X_ROWS, x += words, out += TILE_X_ROWS * N) {
+        for (size_t i = 0; i < lines; i++, ahead += CACHE_LINE) {
+            __builtin_prefetch(ahead, 0, 2);
+        }
+        o->tile_turned(out, N, (const tile_x_share *)(const void *)x, &w, p->bias ? p->bias + n0 : NULL,
+                       min_size(TILE_X_ROWS, job->T - t), n, n_blocks);
     }
 }
 
@@ -317,7 +325,8 @@ static size_t group_rows(panel_type type, size_t K)
     if (K == 0 || weight_floats(type, K) > SCRATCH_FLOATS - SUMS) {
         return 0;
     }
-    const size_t words = panel_words(type, K), wanted = GROUP_WORDS / words;
+    const size_t words = panel_words(type, K),
+                 wanted = (type == PANEL_X ? GROUP_WORDS_X : GROUP_WORDS) / words;
     return min_size(wanted < 2 ? 2 : wanted, PACKED_WORDS / words) * panel_rows(type);
 }
 

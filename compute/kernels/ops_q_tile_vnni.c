@@ -252,6 +252,9 @@ static ALWAYS_INLINE void turned_rows(const tile_kind kind, float *out, size_t o
     const uint32_t *u = w->u;
     const float *scale = w->scale, *minimum = w->minimum;
     _Alignas(CACHE_LINE) float total[TILE_X_ROWS][TILE_LANES];
+    for (size_t r = 0; r < nt; r++) { /* a store that misses would hold the next ones up */
+        __builtin_prefetch(out + (t + r) * out_stride, 1, 2);
+    }
     size_t b = 0;
     do {
         const size_t share = n_blocks - b < TILE_SHARE ? n_blocks - b : TILE_SHARE;
