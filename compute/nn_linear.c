@@ -27,7 +27,7 @@ typedef struct linear_job {
 
 /* Rows of x in a task of our own: with 32 of them the L2 cache still holds them for long K. From
  * PANEL_FROM rows on, panels of our own blocks cost less than a row at a time. */
-enum { DOT_T = 32, PANEL_FROM = 5 };
+enum { DOT_T = 32, PANEL_FROM = 4 };
 static_assert(DOT_T % QUANT_PANEL_ROWS == 0, "a task begins with a panel");
 
 /* Tiles of the BLAS way: a slab of weights is SLAB_N x SLAB_K floats of scratch. */

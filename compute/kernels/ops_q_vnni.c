@@ -211,6 +211,9 @@ enum { PANEL_N = 4, PAIRS = PANEL_N / 2, LANES = 16, QUARTERS = 4 };
  * that are written together. */
 enum { PANELS = 4, WRITTEN = 4 };
 
+/* Panels that share the broadcasts of weights, and what it takes to cut them out of their bytes. */
+enum { TOGETHER = 2 };
+
 /* Sums of one block each, and the weights' scales and minima of a span, as a quarter register wants them. */
 typedef float panel_sums[PAIRS][LANES];
 typedef struct panel_scales {
@@ -279,20 +282,26 @@ static ALWAYS_INLINE void add_block(const bool q4, panel_sums sums, const quant_
     }
 }
 
-/* Adds blocks i and i + 1 of a span, which are a group. */
-static ALWAYS_INLINE void add_group(const bool q4, panel_sums *sums, const quant_panel *x,
-                                    const unsigned char *const w[PANEL_N], const panel_scales *scales,
-                                    size_t i, const bool begin)
+/* Adds blocks i and i + 1 of a span, which are a group, of nx panels that are `stride` blocks apart. */
+static ALWAYS_INLINE void add_group(const bool q4, panel_sums sums[][LANES], const quant_panel *x,
+                                    size_t stride, const unsigned char *const w[PANEL_N],
+                                    const panel_scales *scales, size_t i, const bool begin, const size_t nx)
 {
     enum { STEPS = QUANT_BLOCK / 8 };
-    __m512i acc[2][PANEL_N];
-    for (size_t h = 0; h < 2; h++) {
-        for (size_t n = 0; n < PANEL_N; n++) {
-            acc[h][n] = q4 ? _mm512_setzero_si512() : _mm512_loadu_si512(x[h].offset);
+    __m512i acc[TOGETHER][2][PANEL_N];
+    for (size_t p = 0; p < nx; p++) {
+        for (size_t h = 0; h < 2; h++) {
+            for (size_t n = 0; n < PANEL_N; n++) {
+                acc[p][h][n] = q4 ? _mm512_setzero_si512() : _mm512_loadu_si512(x[p * stride + h].offset);
+            }
         }
     }
     for (size_t k = 0; k < STEPS; k++) {
-        const __m512i x0 = _mm512_loadu_si512(x[0].q[k]), x1 = _mm512_loadu_si512(x[1].q[k]);
+        __m512i x0[TOGETHER], x1[TOGETHER];
+        for (size_t p = 0; p < nx; p++) {
+            x0[p] = _mm512_loadu_si512(x[p * stride].q[k]);
+            x1[p] = _mm512_loadu_si512(x[p * stride + 1].q[k]);
+        }
         for (size_t n = 0; n < PANEL_N; n++) {
             __m512i w0 = eight_weights(w[n] + 8 * k), w1;
             if (q4) {
@@ -302,18 +311,22 @@ static ALWAYS_INLINE void add_group(const bool q4, panel_sums *sums, const quant
             } else {
                 w1 = eight_weights(w[n] + QUANT_BLOCK + 8 * k);
             }
-            acc[0][n] = add_products(acc[0][n], w0, x0);
-            acc[1][n] = add_products(acc[1][n], w1, x1);
+            for (size_t p = 0; p < nx; p++) {
+                acc[p][0][n] = add_products(acc[p][0][n], w0, x0[p]);
+                acc[p][1][n] = add_products(acc[p][1][n], w1, x1[p]);
+            }
         }
     }
-    add_block(q4, sums[i], x, acc[0], scales, i, begin);
-    add_block(q4, sums[i + 1], x + 1, acc[1], scales, i + 1, begin);
+    for (size_t p = 0; p < nx; p++) {
+        add_block(q4, sums[p][i], x + p * stride, acc[p][0], scales, i, begin);
+        add_block(q4, sums[p][i + 1], x + p * stride + 1, acc[p][1], scales, i + 1, begin);
+    }
 }
 
 /* The n blocks from block b on. ask: for the weights to come. */
-static ALWAYS_INLINE void add_span_of_panel(const bool q4, panel_sums *sums, const quant_panel *x,
+static ALWAYS_INLINE void add_span_of_panel(const bool q4, panel_sums sums[][LANES], const quant_panel *x,
                                             const q_job *job, const unsigned char *const rows[PANEL_N],
-                                            size_t b, size_t n, const bool begin, bool ask)
+                                            size_t b, size_t n, const bool begin, const size_t nx, bool ask)
 {
     const size_t group_bytes = q4 ? QUANT_BLOCK : QUANT_GROUP;
     const unsigned char *w[PANEL_N];
@@ -326,7 +339,7 @@ static ALWAYS_INLINE void add_span_of_panel(const bool q4, panel_sums *sums, con
         for (size_t r = 0; ask && (!q4 || i % 4 == 0) && r < PANEL_N; r++) {
             prefetch_line(w[r]);
         }
-        add_group(q4, sums, x + b + i, w, &scales, i, begin);
+        add_group(q4, sums, x + b + i, job->n_blocks, w, &scales, i, begin, nx);
         for (size_t r = 0; r < PANEL_N; r++) {
             w[r] += group_bytes;
         }
@@ -350,27 +363,30 @@ static ALWAYS_INLINE void add_lanes(float *out, panel_sums *sums)
     }
 }
 
-/* The products of one panel with four rows of weights, as a register of each pair. ask: for the weights
+/* The products of nx panels with four rows of weights, as a register of each pair. ask: for the weights
  * to come. */
-static ALWAYS_INLINE void panel_rows_q(const bool q4, const q_job *job, float *out, const quant_panel *x,
-                                       const unsigned char *const rows[PANEL_N], bool ask)
+static ALWAYS_INLINE void panel_rows_q(const bool q4, const q_job *job, float *const out[TOGETHER],
+                                       const quant_panel *x, const unsigned char *const rows[PANEL_N],
+                                       const size_t nx, bool ask)
 {
-    _Alignas(CACHE_LINE) panel_sums sums[LANES];
+    _Alignas(CACHE_LINE) panel_sums sums[TOGETHER][LANES];
     const size_t first = job->n_blocks < SPAN_BLOCKS ? job->n_blocks : SPAN_BLOCKS;
-    add_span_of_panel(q4, sums, x, job, rows, 0, first, true, ask);
+    add_span_of_panel(q4, sums, x, job, rows, 0, first, true, nx, ask);
     for (size_t l = first; l < LANES; l++) {
-        for (size_t p = 0; p < PAIRS; p++) {
-            _mm512_store_ps(sums[l][p], _mm512_setzero_ps());
+        for (size_t p = 0; p < nx; p++) {
+            memset(sums[p][l], 0, sizeof sums[p][l]);
         }
     }
     for (size_t b = SPAN_BLOCKS; b < job->n_blocks; b += SPAN_BLOCKS) {
         const size_t left = job->n_blocks - b < SPAN_BLOCKS ? job->n_blocks - b : SPAN_BLOCKS;
-        add_span_of_panel(q4, sums, x, job, rows, b, left, false, ask);
+        add_span_of_panel(q4, sums, x, job, rows, b, left, false, nx, ask);
     }
     for (size_t r = 0; ask && r < PANEL_N; r++) {
         ask_scales(job, rows[r]);
     }
-    add_lanes(out, sums);
+    for (size_t p = 0; p < nx; p++) {
+        add_lanes(out[p], sums[p]);
+    }
 }
 
 /* What n_written times four rows of weights gave with the T rows of a panel: rows n + i + r * step. */
@@ -425,8 +441,14 @@ static ALWAYS_INLINE void panel_some_q(const bool q4, const q_job *job, float *o
         for (size_t r = 0; r < PANEL_N; r++) {
             rows[r] = job->w + (n + i + (r < n_rows ? r : n_rows - 1) * step) * job->row_bytes;
         }
-        for (size_t p = 0; p * QUANT_PANEL_ROWS < T; p++) {
-            panel_rows_q(q4, job, results[p][i], x + p * panel_blocks, rows, p == 0);
+        size_t p = 0;
+        for (; (p + 1) * QUANT_PANEL_ROWS < T; p += TOGETHER) {
+            float *const to[TOGETHER] = {results[p][i], results[p + 1][i]};
+            panel_rows_q(q4, job, to, x + p * panel_blocks, rows, TOGETHER, p == 0);
+        }
+        if (p * QUANT_PANEL_ROWS < T) {
+            float *const to[TOGETHER] = {results[p][i]};
+            panel_rows_q(q4, job, to, x + p * panel_blocks, rows, 1, p == 0);
         }
     }
     for (size_t t = 0; t < T; t += QUANT_PANEL_ROWS) {

@@ -467,8 +467,10 @@ static void check_quant(void)
     }
     quant_case(DTYPE_Q8, 3, 5, 1088);
     quant_case(DTYPE_Q4, 5, 6, 1088);
-    quant_case(DTYPE_Q8, 19, 9, 576); /* panels: two full ones and a part */
+    quant_case(DTYPE_Q8, 19, 9, 576); /* panels: two full ones, which share broadcasts, and a part */
     quant_case(DTYPE_Q4, 19, 9, 576);
+    quant_case(DTYPE_Q8, 31, 18, 1088); /* twice two, the last one not full; columns beyond a span */
+    quant_case(DTYPE_Q4, 32, 17, 1088);
     /* Every number of a block is kept that can be: zeros, one outlier, numbers that are none. */
     float w[64] = {NAN, INFINITY, 1e-30f, -3, 0, 2}, wide[64];
     unsigned char row[80];
