@@ -17,7 +17,7 @@
 
 #include "base/file.h"
 
-enum { BACKLOG = 512, FIRST_INHERITED = 3, PROBE_S = 30, PROBE_GAP_S = 10, PROBES = 3 };
+enum { BACKLOG = 512, FIRST_INHERITED = 3, PROBE_S = 30, PROBE_GAP_S = 10, PROBES = 3, REFUSED_READS = 16 };
 /* What the system holds for a client: as much may be on its way, so that a distant one is served at full speed, and so
  * much more may wait for one that does not read. Left alone these are megabytes. */
 enum { SEND_BUFFER_BYTES = 256 << 10, UNSENT_BYTES = 32 << 10 };
@@ -231,12 +231,28 @@ err_code listeners_inherit(listeners *l, err_detail *detail)
 /* ---- in use ---- */
 
 /* Without a free descriptor a waiting connection would wake the loop forever: it is accepted with
- * the spare descriptor and closed. */
-static void hang_up_one(listeners *l, int listening_fd)
+ * the spare descriptor, told why, and closed. What it has sent by now is read first: closing over
+ * unread bytes is a reset, which may overtake the reply. */
+static void refuse_one(listeners *l, int listening_fd)
 {
+    static const char BODY[] =
+        "{\"error\":{\"message\":\"the server has no descriptor left for this connection\","
+        "\"type\":\"unavailable_error\",\"param\":null,\"code\":\"no_descriptors\"}}";
+    char text[4096];
     if (l->spare_fd >= 0) {
         close(l->spare_fd);
-        file_close(accept(listening_fd, NULL, NULL));
+        const int fd = accept4(listening_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            for (int i = 0; i < REFUSED_READS && recv(fd, text, sizeof text, 0) > 0; i++) {
+            }
+            const int n = snprintf(text, sizeof text,
+                                   "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+                                   "Content-Length: %zu\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s",
+                                   sizeof BODY - 1, BODY);
+            (void)!send(fd, text, (size_t)n, MSG_NOSIGNAL);
+            (void)shutdown(fd, SHUT_WR);
+            close(fd);
+        }
     }
     l->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
@@ -249,7 +265,7 @@ int listeners_accept(listeners *l, size_t i, char peer[LISTEN_PEER_MAX])
     int fd = accept4(from->fd, (struct sockaddr *)&a, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE) {
-            hang_up_one(l, from->fd);
+            refuse_one(l, from->fd);
         }
         return -1;
     }

@@ -91,6 +91,7 @@ struct net {
     lws_sorted_usec_list_t timer;
     int64_t timer_at_ns; /* 0: not set */
     lws_sorted_usec_list_t watchdog;
+    int64_t looked_ns; /* its last look; 0: none */
 };
 
 /* net.c */

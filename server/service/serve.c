@@ -300,7 +300,7 @@ void serve_on_timer(void *ctx)
     serve_tick_hub(s);
     wake_silent_streams(s, now);
     look_at_engine(s, now);
-    serve_watchdog_prep(s);
+    serve_watchdog_prep(s, now);
     if (s->phase == SERVE_DRAINING) {
         drain(s, now);
         wait_ms = wait_ms < 20 ? wait_ms : 20;

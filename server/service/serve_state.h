@@ -225,6 +225,7 @@ typedef struct serve {
     uint64_t progress_counter;              /* of the engine, as last read */
     double progress_counter_ms, stalled_ms; /* when that was, and for how long it has not changed */
     bool is_stalled;                        /* for longer than --step-timeout */
+    double prep_look_ms, prep_silent_ms;    /* the same of the preparation: see serve_watchdog.c */
     bool is_prep_stalled;                   /* no request could be prepared for as long */
     char redirect[NET_PATH_MAX];            /* headers of a refusal that is being made */
     uint32_t status_version;                /* sockets that have seen less get a server.status */
@@ -578,7 +579,7 @@ bool serve_is_ready(const serve *s, api_error *e);
 void serve_end_answers(serve *s, answer_timeout why);
 /* Ends all answers once the engine has been stalled for too long. */
 void serve_watchdog_engine(serve *s, const engine_status *status, double now);
-void serve_watchdog_prep(serve *s);
+void serve_watchdog_prep(serve *s, double now);
 
 /* serve_responses.c */
 void serve_on_response(serve *s, conn *c);

@@ -80,11 +80,18 @@ void serve_end_answers(serve *s, answer_timeout why)
     }
 }
 
-void serve_watchdog_prep(serve *s)
+void serve_watchdog_prep(serve *s, double now)
 {
     prep_status status;
     prep_get_status(s->prep, &status);
-    const bool stalls = status.silent_ms > s->opt->step_timeout_s * 1000.0;
+    const double passed = now - s->prep_look_ms;
+    s->prep_look_ms = now;
+    if (status.silent_ms < passed) { /* something was heard since the last look */
+        s->prep_silent_ms = status.silent_ms < LOOK_MS ? status.silent_ms : LOOK_MS;
+    } else {
+        s->prep_silent_ms += passed < LOOK_MS ? passed : LOOK_MS;
+    }
+    const bool stalls = s->prep_silent_ms > s->opt->step_timeout_s * 1000.0;
     if (stalls == s->is_prep_stalled) {
         return;
     }

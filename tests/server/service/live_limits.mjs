@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Socket, chat, eventually, joinChat, metric, parseReply, post, rawSocket, request, runTests, startServer, test } from '../client.mjs';
+import { Socket, chat, eventually, joinChat, metric, parseReply, post, rawSocket, request, runTests, sleep, startServer, test } from '../client.mjs';
 
 const root = new URL('../../../', import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), 'utf8');
@@ -250,6 +250,69 @@ test('a socket that answers no ping', async () => {
     assert.equal(await server.stop(), 0);
 });
 
+/** Stops the server in the middle of its work, not as it waits for sockets, and lets it go on after some time. */
+async function takeProcessor(server, ms, meanwhile) {
+    const head = `GET /health HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n\r\n`;
+    const crowd = Array.from({ length: 20 }, () => rawSocket(server));
+    crowd.forEach((raw) => raw.send(head.repeat(1300)));
+    await Promise.any(crowd.map((raw) => raw.until((d) => d.length > 0)));
+    process.kill(server.child.pid, 'SIGSTOP');
+    meanwhile?.();
+    await sleep(ms);
+    process.kill(server.child.pid, 'SIGCONT');
+    crowd.forEach((raw) => raw.socket.destroy());
+}
+
+test('a pong that came while the server had no processor is not late', async () => {
+    const server = await startServer(['--ws-ping', '3']);
+    await server.ready();
+    const ws = await Socket.open(server);
+    assert.ok(await ws.raw.until((d) => d.includes(0x89), 30000), 'a ping');
+    await takeProcessor(server, 3500, () => ws.raw.send(Socket.frame(10, ''))); // longer than a pong may take
+    ws.send({ type: 'response.create', input: 'hi' });
+    assert.ok(await ws.wait('response.completed'));
+    ws.destroy();
+    assert.equal(await server.stop(), 0);
+});
+
+test('a preparation does not stall while the server has no processor', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-stuck-'));
+    const until = join(folder, 'goes-on');
+    const server = await startServer(['--step-timeout', '5'], { FAKE_STUCK_UNTIL: until });
+    await server.ready();
+    const watcher = await Socket.open(server, { protocols: 'parley.v1' });
+    const silent = Array.from({ length: 4 }, (_, i) => chat(server, `!stallprep ${i}`)); // more than there are turns
+    await eventually(async () => (await request(server, { path: '/v1/status' })).json().preparation.silent_ms > 0, true);
+    process.kill(server.child.pid, 'SIGSTOP');
+    await sleep(6000);
+    process.kill(server.child.pid, 'SIGCONT');
+    assert.equal((await request(server, { path: '/health' })).status, 200);
+    writeFileSync(until, '');
+    for (const reply of await Promise.all(silent)) assert.equal(reply.status, 200, reply.text);
+    assert.doesNotMatch(server.err, /the preparation of requests stalls/);
+    watcher.destroy();
+    assert.equal(await server.stop(), 0);
+    rmSync(folder, { recursive: true });
+});
+
+test('without a descriptor a connection is told so', async () => {
+    const server = await startServer(['--max-conns-per-ip', '1000'], {}, ['bash', '-c', 'ulimit -n 128; exec "$@"', 'limited']);
+    await server.ready();
+    const head = `GET /health HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n\r\n`;
+    const crowd = Array.from({ length: 150 }, () => rawSocket(server));
+    crowd.forEach((raw) => raw.send(head));
+    await Promise.all(crowd.map((raw) => raw.until((d) => parseReply(d) !== null, 30000)));
+    const replies = crowd.map((raw) => parseReply(raw.data));
+    const refused = replies.filter((reply) => reply?.status === 503);
+    assert.ok(refused.length > 20, String(refused.length));
+    for (const reply of replies) assert.ok(reply && [200, 503].includes(reply.status), 'a reply');
+    assert.equal(JSON.parse(refused[0].body).error.code, 'no_descriptors');
+    assert.ok(Number(refused[0].headers['retry-after']) > 0);
+    crowd.forEach((raw) => raw.socket.destroy());
+    await eventually(async () => (await request(server, { path: '/health' })).status, 200, 10000);
+    assert.equal(await server.stop(), 0);
+});
+
 test('a body that drips', async () => {
     const server = await startServer(['--min-body-rate', '100000']);
     await server.ready();
@@ -301,4 +364,4 @@ test('no prompt and no answer in the log', async () => {
     assert.ok(!server.err.includes('zanzibar'), server.err);
 });
 
-await runTests();
+await runTests(4);
