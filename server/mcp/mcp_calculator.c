@@ -52,11 +52,20 @@ static char take_operator(reader *r, const char *wanted)
     return '\0';
 }
 
+/* 0x10, 0b1, 0o7: not 0 times what follows. "0x 5" and "0 x 5" are products. */
+static bool has_base(const char *p)
+{
+    return p[0] == '0' && p[1] && strchr("xXbBoO", p[1]) && isxdigit((unsigned char)p[2]);
+}
+
 static double read_number(reader *r)
 {
     char text[DIGITS];
     size_t n = 0;
     bool has_point = false;
+    if (has_base(r->p)) {
+        return fail(r, "it has a number of another base; write it with decimal digits, and a product with *");
+    }
     for (; isdigit((unsigned char)*r->p) || strchr(".,'_", *r->p); r->p++) {
         const char c = *r->p;
         if (!c || n + 1 >= sizeof text) {

@@ -34,6 +34,10 @@ static void check_values(void)
         /* signs of other keyboards; x is one between numbers */
         {"6 x 7", 42},
         {"6X7", 42},
+        {"0 x 10", 0},
+        {"10x10", 100},
+        {"0x 10", 0},
+        {"0*0.5", 0},
         {"6\xc3\x97"
          "7",
          42},
@@ -144,6 +148,11 @@ static void check_refusals(void)
         {"1.0,000", "behind it"},
         {"1.2.3", "behind it"},
         {"2x", "number is missing"},
+        /* not 0 times 10 */
+        {"0x10", "another base"},
+        {"0XfF", "another base"},
+        {"1 + 0b101", "another base"},
+        {"2*(0o17)", "another base"},
     };
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
         CHECK(is_refused(ROWS[i].text, ROWS[i].why));
