@@ -9,10 +9,19 @@
 #include "base/byte_order.h"
 #include "vision/image/media_av.h"
 
+/* What is given to a decoder, and where its image belongs. */
+typedef struct still {
+    const AVCodec *codec;
+    AVCodecParameters *codecpar; /* AVIF only */
+    AVPacket *packet;
+    bool no_memory; /* there is no packet for want of memory, not of an image */
+    size_t x, y;    /* top left corner on the canvas: not 0 for some animated WebP files */
+} still;
+
 /* ---- packets ---- */
 
-/* A copy with the padding that decoders read beyond the end. */
-static AVPacket *packet_of(const uint8_t *data, size_t bytes)
+/* A copy with the padding that decoders read beyond the end. NULL without memory. */
+static AVPacket *packet_of(still *s, const uint8_t *data, size_t bytes)
 {
     AVPacket *packet = bytes <= INT32_MAX - AV_INPUT_BUFFER_PADDING_SIZE ? av_packet_alloc() : NULL;
     if (packet && av_new_packet(packet, (int)bytes) < 0) {
@@ -21,34 +30,36 @@ static AVPacket *packet_of(const uint8_t *data, size_t bytes)
     if (packet) {
         memcpy(packet->data, data, bytes);
     }
+    s->no_memory = !packet;
     return packet;
 }
 
-/* The coded image of an AVIF file and how it is coded; false if there is none. */
-static bool read_avif(AVCodecParameters *codecpar, AVPacket *packet, const uint8_t *data, size_t bytes)
+/* The coded image of an AVIF file and how it is coded; NULL if there is none. */
+static AVPacket *avif_packet(still *s, const uint8_t *data, size_t bytes)
 {
     media_file file = {.data = data, .bytes = bytes, .fd = -1};
-    AVFormatContext *format = media_av_open(&file, "mov", "libdav1d", NULL, NULL);
+    AVPacket *packet = av_packet_alloc();
+    s->codecpar = avcodec_parameters_alloc();
+    AVFormatContext *format =
+        packet && s->codecpar ? media_av_open(&file, "mov", "libdav1d", NULL, NULL) : NULL;
+    int rc = !packet || !s->codecpar ? AVERROR(ENOMEM) : file.rc;
     bool found = false;
-    while (format && !found && av_read_frame(format, packet) >= 0) {
+    while (format && (rc = av_read_frame(format, packet)) >= 0) {
         const AVCodecParameters *par = format->streams[packet->stream_index]->codecpar;
-        found = par->codec_type == AVMEDIA_TYPE_VIDEO && par->codec_id == AV_CODEC_ID_AV1 &&
-                avcodec_parameters_copy(codecpar, par) >= 0;
-        if (!found) {
-            av_packet_unref(packet);
+        if (par->codec_type == AVMEDIA_TYPE_VIDEO && par->codec_id == AV_CODEC_ID_AV1) {
+            rc = avcodec_parameters_copy(s->codecpar, par);
+            found = rc >= 0;
+            break;
         }
+        av_packet_unref(packet);
     }
     media_av_close(&format);
-    return found;
+    s->no_memory = rc == AVERROR(ENOMEM);
+    if (!found) {
+        av_packet_free(&packet);
+    }
+    return packet;
 }
-
-/* What is given to a decoder, and where its image belongs. */
-typedef struct still {
-    const AVCodec *codec;
-    AVCodecParameters *codecpar; /* AVIF only */
-    AVPacket *packet;
-    size_t x, y; /* top left corner on the canvas: not 0 for some animated WebP files */
-} still;
 
 /* An animated WebP's first frame, made into a file of its own: "RIFF" size "WEBP" and the chunks
  * inside its ANMF. A still WebP is taken as it is. NULL if the file is damaged. */
@@ -70,7 +81,7 @@ static AVPacket *webp_packet(still *s, const uint8_t *data, size_t bytes)
             }
             s->x = 2 * little_endian(body, 3);
             s->y = 2 * little_endian(body + 3, 3);
-            AVPacket *packet = packet_of(body + ANMF_HEADER - 12, n - ANMF_HEADER + 12);
+            AVPacket *packet = packet_of(s, body + ANMF_HEADER - 12, n - ANMF_HEADER + 12);
             if (packet) {
                 memcpy(packet->data, "RIFF", 4);
                 for (int i = 0; i < 4; i++) {
@@ -85,7 +96,7 @@ static AVPacket *webp_packet(still *s, const uint8_t *data, size_t bytes)
         }
         at += 8 + n + (n & 1);
     }
-    return packet_of(data, bytes);
+    return packet_of(s, data, bytes);
 }
 
 /* True if the first image's data blocks are all there: the decoder would show a part without
@@ -145,16 +156,12 @@ static bool open_still(still *s, const image_header *h, const uint8_t *data, siz
                                            [IMAGE_AVIF] = "libdav1d"};
     s->codec = avcodec_find_decoder_by_name(DECODERS[h->format]);
     if (h->format == IMAGE_AVIF) {
-        s->codecpar = avcodec_parameters_alloc();
-        s->packet = av_packet_alloc();
-        if (s->codecpar && s->packet && !read_avif(s->codecpar, s->packet, data, bytes)) {
-            av_packet_free(&s->packet);
-        }
+        s->packet = avif_packet(s, data, bytes);
     } else if (h->format == IMAGE_WEBP) {
         s->packet = webp_packet(s, data, bytes);
     } else if ((h->format != IMAGE_GIF || gif_is_complete(data, bytes)) &&
                (h->format != IMAGE_BMP || bmp_is_complete(h, data, bytes))) {
-        s->packet = packet_of(data, bytes);
+        s->packet = packet_of(s, data, bytes);
     }
     return s->packet != NULL;
 }
@@ -213,7 +220,7 @@ err_code image_av_decode(image *out, const image_header *h, const uint8_t *data,
     if (!frame) {
         err = image_err_memory(detail);
     } else if (!open_still(&s, h, data, bytes)) {
-        err = image_err_corrupt(detail, h->format);
+        err = s.no_memory ? image_err_memory(detail) : image_err_corrupt(detail, h->format);
     } else if (!s.codec) {
         err = image_err_unsupported(detail, h->format);
     } else {

@@ -107,6 +107,7 @@ AVFormatContext *media_av_open(media_file *file, const char *demuxer, const char
     const AVInputFormat *input = av_find_input_format(demuxer);
     AVFormatContext *format = input ? avformat_alloc_context() : NULL;
     AVIOContext *io = format ? open_io(file) : NULL;
+    file->rc = AVERROR(ENOMEM);
     if (!io) {
         avformat_free_context(format);
         return NULL;
@@ -120,7 +121,7 @@ AVFormatContext *media_av_open(media_file *file, const char *demuxer, const char
     format->codec_whitelist = av_strdup(codecs);
     format->protocol_whitelist = av_strdup("none");
     if (!format->format_whitelist || !format->codec_whitelist || !format->protocol_whitelist ||
-        avformat_open_input(&format, NULL, input, NULL) < 0) {
+        (file->rc = avformat_open_input(&format, NULL, input, NULL)) < 0) {
         avformat_free_context(format); /* NULL already when avformat_open_input failed */
         close_io(io);
         return NULL;
@@ -242,6 +243,13 @@ static bool convert(struct SwsContext *sws, uint8_t *pixels, layout l, const AVF
                             planes, strides) == frame->height;
 }
 
+/* Why a conversion failed; the library itself says only that it did. */
+static err_code explain(const image_header *h, const AVFrame *frame, err_detail *detail)
+{
+    return sws_isSupportedInput((enum AVPixelFormat)frame->format) ? image_err_memory(detail)
+                                                                   : image_err_unsupported(detail, h->format);
+}
+
 err_code media_av_store(image *out, const image_header *h, const AVFrame *frame, size_t x0, size_t y0,
                         err_detail *detail)
 {
@@ -260,7 +268,7 @@ err_code media_av_store(image *out, const image_header *h, const AVFrame *frame,
         struct SwsContext *sws = open_converter(frame, target_of(l),
                                                 SWS_BICUBIC | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP |
                                                     SWS_ACCURATE_RND | SWS_BITEXACT);
-        err = convert(sws, pixels, l, frame) ? ERR_OK : image_err_unsupported(detail, h->format);
+        err = convert(sws, pixels, l, frame) ? ERR_OK : explain(h, frame, detail);
         sws_freeContext(sws);
     }
     if (!err && (fw < w || fh < ht)) {
@@ -303,7 +311,7 @@ err_code media_av_convert(media_converter *s, image *out, const image_header *h,
         s->like = kind;
     }
     if (!convert(s->sws, s->pixels, l, frame)) {
-        return image_err_unsupported(detail, h->format);
+        return explain(h, frame, detail);
     }
     if (h->orientation <= 1 && l.stride == 3 * frame->width) {
         *out = (image){.rgb = s->pixels, .width = frame->width, .height = frame->height};

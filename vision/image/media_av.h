@@ -23,6 +23,7 @@ typedef struct media_file {
     const uint8_t *data; /* NULL: fd */
     int fd;
     size_t bytes, at;
+    int rc; /* why media_av_open returned NULL: an AVERROR */
 } media_file;
 
 /* Silences and bounds the libraries; call before anything else of them. */
