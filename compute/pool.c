@@ -16,6 +16,8 @@
 
 #if defined(__x86_64__)
 #define CPU_RELAX() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define CPU_RELAX() __asm__ volatile("yield")
 #else
 #define CPU_RELAX() ((void)0)
 #endif
