@@ -179,16 +179,22 @@ int main(void)
                           .n_parallel = N,
                           .n_threads = 2,
                           .cache_mib = 64};
+#ifndef __SANITIZE_THREAD__ /* There what follows is enough: the threads do the same in each. */
     test_equal(&opt, false);
     test_greedy(&opt);
+#endif
     opt.n_parallel = 3; /* later ones begin when earlier ones have ended */
     test_equal(&opt, false);
+#ifndef __SANITIZE_THREAD__
     test_equal(&opt, true);
+#endif
     test_cancel(&opt);
     opt.no_draft = true;
     opt.prefill_chunk = 16;
     opt.cache_mib = 0;
+#ifndef __SANITIZE_THREAD__
     test_equal(&opt, false);
+#endif
     opt.n_parallel = 1;
     test_greedy(&opt);
     test_room(&opt);

@@ -3,12 +3,10 @@
  *
  *     !len=N    answer with N characters          !delay=MS   wait between events
  *     !think    answer inside a think block first !fail       fail after some tokens
- *     !think=N  with N characters of thoughts
+ *     !think=N  with N characters of thoughts     !fast       a 20th of a millisecond between events, not a whole
  *     !queued   report a place in the queue       !phases     report vision and prefill progress
- *     !who      say the scope and the switches of the request
- *     !recall   say the role and the text of every message
- *     !which    say the model's name
- *     !choice   say which of several answers it is
+ *     !who      say the request's scope and switches  !recall say the role and the text of every message
+ *     !which    say the model's name              !choice     say which of several answers it is
  *     !raw      what follows is the answer, as it stands (!think writes its block in front of it)
  *     !stuck    stall after some tokens, until the file $FAKE_STUCK_UNTIL exists
  *     !slowprep take 500 ms in engine_prepare, in steps that look for a cancel
@@ -57,6 +55,7 @@ struct gen_request {
     char *text; /* the answer */
     size_t len;
     int delay_ms;
+    double pace_ms; /* between events without a delay */
     bool fails, sticks, reports_queue, reports_phases;
     int32_t n_top;
     float *vectors; /* [n_vectors, vector_size] in place of an answer; NULL: none */
@@ -276,6 +275,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
                            .think = e->opt.reasoning_form ? think_form_find(e->opt.reasoning_form) : NULL,
                            .n_images = n_images};
     r->delay_ms = option(said, "!delay", 0);
+    r->pace_ms = strstr(said, "!fast") ? 0.05 : 1.0;
     r->fails = strstr(said, "!fail") != NULL;
     r->sticks = strstr(said, "!stuck") != NULL;
     r->reports_queue = strstr(said, "!queued") != NULL;
@@ -502,17 +502,19 @@ static void *engine_thread(void *ctx)
     engine *e = ctx;
     pthread_mutex_lock(&e->lock);
     while (!e->closing || e->list) {
-        double now = clock_ms();
+        double now = clock_ms(), next_ms = now + 1.0;
         e->status.progress_counter++;
         gen_request *due = NULL;
         int place = 0;
         for (gen_request *r = e->list; r && !due; r = r->next, place++) {
             r->cancelled = r->cancelled || e->closing;
-            due = !r->admitted && (r->cancelled || place < N_SLOTS) && is_due(r, now) ? r : NULL;
+            const bool runs = !r->admitted && (r->cancelled || place < N_SLOTS);
+            due = runs && is_due(r, now) ? r : NULL;
+            next_ms = runs && r->next_ms < next_ms ? r->next_ms : next_ms;
         }
         if (!due) {
             pthread_mutex_unlock(&e->lock);
-            sleep_ms(1);
+            nanosleep(&(struct timespec){.tv_nsec = (long)((next_ms - now) * 1e6)}, NULL);
             pthread_mutex_lock(&e->lock);
             continue;
         }
@@ -528,7 +530,7 @@ static void *engine_thread(void *ctx)
             unlink_request(e, due);
             gen_request_free(due);
         } else if (due->delay_ms == 0) {
-            due->next_ms = clock_ms() + 0.2;
+            due->next_ms = clock_ms() + due->pace_ms;
         }
     }
     pthread_mutex_unlock(&e->lock);
@@ -538,8 +540,8 @@ static void *engine_thread(void *ctx)
 err_code engine_admit(engine *e, gen_request *r, uint64_t id, err_detail *d)
 {
     pthread_mutex_lock(&e->lock);
-    int n = 0;
-    for (const gen_request *q = r; q; q = q->behind) {
+    int n = 1;
+    for (const gen_request *q = r->behind; q; q = q->behind) {
         n++;
     }
     if (e->n_list + n > N_SLOTS + (e->opt.n_queue > 0 ? e->opt.n_queue : MAX_WAITING)) {
@@ -619,7 +621,7 @@ static bool holds(const char *dir, const char *name)
 err_code engine_open(engine **out, const engine_options *opt, err_detail *detail)
 {
     const char *load_ms = getenv("FAKE_LOAD_MS");
-    int steps = load_ms ? (int)strtol(load_ms, NULL, 10) / 10 : 0;
+    const int steps = load_ms ? (int)strtol(load_ms, NULL, 10) / 10 : 0;
     for (int i = 0; i < steps; i++) {
         if (opt->on_load) {
             opt->on_load(opt->on_load_ctx, "weights", (double)i / steps);

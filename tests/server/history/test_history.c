@@ -63,6 +63,7 @@ static err_code put(history_store *st, uint64_t scope, const char *id, const cha
                     err_detail *d)
 {
     json_doc *doc = NULL;
+    *change = (chat_change){0};
     err_code err = json_parse(&doc, text, strlen(text), 64, d);
     err = err == ERR_OK ? history_store_put(st, scope, id, json_root(doc), change, d) : err;
     json_free(doc);
@@ -628,7 +629,8 @@ static void test_killed(void)
 {
     bytes expected;
     int last = -1;
-    const int n_kills = getenv("PARLEY_KILLS") ? (int)strtol(getenv("PARLEY_KILLS"), NULL, 10) : KILLS;
+    const char *kills = getenv("PARLEY_KILLS");
+    const int n_kills = kills ? (int)strtol(kills, NULL, 10) : KILLS;
     bytes_init(&expected, 1 << 20);
     for (int i = 0; i < n_kills; i++) {
         int ends[2];

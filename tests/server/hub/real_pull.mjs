@@ -383,12 +383,14 @@ test('no network, no space, no permission, another program at it, offline', asyn
     await refused(['pull', 'org/huge'], { ...env, HF_HUB_CACHE: join(folder, 'a-file') }, /a-file\/models--org--huge\/blobs: Not a directory; HF_HOME names another place/);
     // Where nobody may make a folder, not even root.
     await refused(['pull', 'org/huge'], { ...env, HF_HUB_CACHE: '/sys/models' }, /models--org--huge\/blobs: (Operation not permitted|Permission denied|Read-only file system)/);
-    hub.add('org/slow', small());
+    /* So few files that the first program is at all of them: the second would wait for the hub with one of its own. */
+    const names = ['config.json', 'tokenizer.json', 'model.safetensors'];
+    hub.add('org/slow', { 'config.json': small()['config.json'], 'tokenizer.json': small()['tokenizer.json'], 'model.safetensors': bytes(300000, 9) });
     let letGo;
     hub.held = new Promise((resolve) => (letGo = resolve));
     hub.requests.length = 0;
     const first = parley(['pull', 'org/slow'], env);
-    await eventually(() => hub.requests.some(({ path }) => path.includes('/resolve/')), true);
+    await eventually(() => names.every((name) => hub.requests.some(({ path }) => path.includes('/resolve/') && path.endsWith(name))), true);
     await refused(['pull', 'org/slow'], env, /another program is fetching .* now; try again/);
     letGo();
     hub.held = null;

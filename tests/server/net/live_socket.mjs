@@ -366,7 +366,7 @@ test('too many responses on one socket', async () => {
 test('a slow reader loses nothing and holds up nobody', async () => {
     const ws = await openExtended();
     ws.raw.socket.pause();
-    ws.send(create('!len=60000', { max_output_tokens: 60000 }));
+    ws.send(create('!len=60000 !fast', { max_output_tokens: 60000 }));
     const other = await openExtended();
     for (let i = 0; i < 5; i++) {
         other.send(create(`quick ${i}`));

@@ -9,7 +9,7 @@ import { Socket, chat, eventually, joinChat, metric, parseReply, rawSocket, requ
 const folder = mkdtempSync(join(tmpdir(), 'parley-unread-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
-const LARGE = { messages: [{ role: 'user', content: '!len=100000' }], max_tokens: 100000, logprobs: true, top_logprobs: 1 };
+const LARGE = { messages: [{ role: 'user', content: '!len=100000 !fast' }], max_tokens: 100000, logprobs: true, top_logprobs: 1 };
 const FILE_BYTES = 24 << 20;
 
 function ask(server, path, body, method = 'POST') {
@@ -39,7 +39,7 @@ async function upload(server) {
 async function openUnread(server, id) {
     const http = [ask(server, '/v1/chat/completions', { ...LARGE, stream: true }), ask(server, '/v1/chat/completions', LARGE), ask(server, `/v1/files/${id}/content`, null, 'GET')];
     const ws = await Socket.open(server, { protocols: 'parley.v1' });
-    ws.send({ type: 'response.create', input: '!len=100000', max_output_tokens: 100000, include: ['message.output_text.logprobs'], top_logprobs: 1 });
+    ws.send({ type: 'response.create', input: '!len=100000 !fast', max_output_tokens: 100000, include: ['message.output_text.logprobs'], top_logprobs: 1 });
     await Promise.all([...http, ws.raw].map(stopReading));
     const beat = setInterval(() => ws.raw.send(Socket.frame(10, 'alive')), 100);
     ws.raw.socket.on('close', () => clearInterval(beat));

@@ -159,7 +159,7 @@ test('thoughts stand in the field that the server was told', async () => {
 
 test('a slow reader is served whole and holds up nobody', async () => {
     const raw = rawSocket(server);
-    const body = JSON.stringify({ messages: [{ role: 'user', content: '!len=100000' }], max_tokens: 100000, stream: true });
+    const body = JSON.stringify({ messages: [{ role: 'user', content: '!len=100000 !fast' }], max_tokens: 100000, stream: true });
     const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`;
     raw.send(head + body);
     raw.socket.pause();

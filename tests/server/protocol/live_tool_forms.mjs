@@ -161,4 +161,4 @@ for (const [form, { write, reasoning = 'qwen3', bare }] of Object.entries(FORMS)
     });
 }
 
-await runTests();
+await runTests(4);

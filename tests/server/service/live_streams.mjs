@@ -97,7 +97,7 @@ test(`many streams: each of ${N} has its end`, async () => {
 });
 
 /* More than the kernel holds for a client that does not read. */
-const LARGE = { input: '!len=60000', max_output_tokens: 60000, include: ['message.output_text.logprobs'], top_logprobs: 1, stream: true };
+const LARGE = { input: '!len=60000 !fast', max_output_tokens: 60000, include: ['message.output_text.logprobs'], top_logprobs: 1, stream: true };
 const httpHead = (server, path, body, more = '') =>
     `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`;
 
