@@ -150,8 +150,12 @@ static void check_reference(const char *dir, const char *name, bool with_image)
         check_fail(__FILE__, __LINE__, path);
         return;
     }
-    CHECK(safetensors_find(&f, "input_ids", &ids) && safetensors_find(&f, "position_ids", &positions) &&
-          safetensors_find(&f, "rope_delta", &delta) && safetensors_find(&f, "greedy", &greedy));
+    if (!safetensors_find(&f, "input_ids", &ids) || !safetensors_find(&f, "position_ids", &positions) ||
+        !safetensors_find(&f, "rope_delta", &delta) || !safetensors_find(&f, "greedy", &greedy)) {
+        check_fail(__FILE__, __LINE__, "a tensor is missing");
+        safetensors_close(&f);
+        return;
+    }
     engine *e = open_engine(dir, true, NULL);
     chat_input *in = chat_input_create((size_t)16 << 20);
     chat_file frames[FRAMES_CAP];

@@ -55,7 +55,10 @@ static void make(const char *options)
 static float *widened(const tensor *t)
 {
     const size_t n = tensor_len(t), K = t->dims[t->n_dims - 1];
-    float *out = malloc(n * sizeof *out);
+    float *out = calloc(n, sizeof *out);
+    if (!out) {
+        exit(1);
+    }
     if (t->type < DTYPE_OTHER) {
         tensor_to_f32(out, t, 0, n);
         return out;

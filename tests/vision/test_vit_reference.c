@@ -41,8 +41,12 @@ static bool check_kind(const setting *s, const safetensors *f, const char *name,
     if (!safetensors_find((void *)f, grids, &grid_t)) {
         return false;
     }
-    CHECK(safetensors_find((void *)f, pixels, &pixel_t) && safetensors_find((void *)f, features, &feature_t));
-    CHECK(safetensors_find((void *)f, last_hidden, &last_t));
+    if (!safetensors_find((void *)f, pixels, &pixel_t) ||
+        !safetensors_find((void *)f, features, &feature_t) ||
+        !safetensors_find((void *)f, last_hidden, &last_t)) {
+        check_fail(__FILE__, __LINE__, "a tensor is missing");
+        return false;
+    }
     const vit_config *vc = vit_get_config(s->v);
     size_t out_width = (size_t)vc->out_hidden_size, width = (size_t)vc->hidden_size;
     float *out = malloc(feature_t.bytes), *last = malloc(last_t.bytes), *rows = malloc(pixel_t.bytes);

@@ -13,6 +13,14 @@
 #include "engine/cache/disk_file.h"
 #include "tests/model/random_families.h"
 
+/* Under TSan there is one model, and each file is damaged in one way, another one than the file before: what the
+ * threads do is the same each time. */
+#ifdef __SANITIZE_THREAD__
+enum { WAYS_EACH = 1, N_MODELS = 1 };
+#else
+enum { WAYS_EACH = 4, N_MODELS = 2 };
+#endif
+
 enum { PROMPT = 5 * NN_DELTA_BLOCK + 1, MORE = NN_DELTA_BLOCK + 40, LENGTH = 12, FILES_MAX = 512 };
 
 static uint64_t next_id = 1;
@@ -193,9 +201,13 @@ static void test_damage(const char *model)
     const size_t n = list_files(&p, "").n;
     CHECK(n > 5);
     for (size_t i = 0; i < n; i++) {
-        for (int how = 0; how < 4; how++) {
+        for (int way = 0; way < WAYS_EACH; way++) {
             const file_list all = list_files(&p, "");
-            damage(&p, all.names[i % all.n], how);
+            if (all.n == 0) {
+                CHECK(!"no file is left");
+                return;
+            }
+            damage(&p, all.names[i % all.n], ((int)i + way) % 4);
             CHECK(cached_after_restart(&p, PROMPT, PROMPT, 5) < PROMPT);
             CHECK_INT(cached_after_restart(&p, PROMPT, PROMPT, 5), PROMPT - 1);
         }
@@ -344,17 +356,19 @@ int main(void)
     make_random(attention_only, "qwen3");
     make_random(windowed, "gpt_oss");
     const char *const models[] = {hybrid, attention_only};
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < N_MODELS; i++) {
         test_restart(models[i]);
         test_clear(models[i]);
         test_damage(models[i]);
         test_other_files(models[i]);
         test_bad_folders(models[i]);
     }
-    test_windows(windowed);
+    if (N_MODELS > 1) {
+        test_windows(windowed);
+        test_cuts(attention_only);
+    }
     test_budget(hybrid);
     test_evicted(hybrid);
-    test_cuts(attention_only);
     answers_end();
     CHECK_DONE();
 }

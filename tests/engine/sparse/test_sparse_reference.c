@@ -192,6 +192,10 @@ static void choose(reference *ref)
 
 static void answer_sparsely(reference *ref, const char *dir)
 {
+    if (ref->n_selected == 0) {
+        check_fail(__FILE__, __LINE__, "no token is read");
+        exit(1);
+    }
     reader r = reader_open(dir);
     const float *logits = NULL;
     ref->n_last = ref->n_selected < LAST ? ref->n_selected : LAST;

@@ -144,6 +144,9 @@ static void tile(const converter *c, const char *name, float *w, size_t rows, si
 static void permute_rows(const converter *c, float *w, size_t rows, size_t K)
 {
     const size_t hd = (size_t)c->cfg.full.head_dim, half = hd / 2;
+    if (rows == 0 || K == 0) {
+        return;
+    }
     float *copy = must(malloc(rows * K * sizeof *copy));
     memcpy(copy, w, rows * K * sizeof *copy);
     for (size_t r = 0; r < rows; r++) {
