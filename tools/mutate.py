@@ -7,8 +7,9 @@
     tools/mutate.py --seed 1 --again build/mutants-1.json --out build/again.json     what survived there, in today's lines
 
 Needs an up-to-date build/ (`cmake --preset release && ninja -C build`), and which tests run the changed line:
-build/coverage/lines.json (tools/test_map.py --make, for what it lacks tests/test_map.json). They run one after the other
-(`tests_for`), until one fails or the time for a change is over. Test programs are linked anew with the changed file alone
+build/coverage/lines.json (tools/test_map.py --make; for what it lacks tests/test_map.json, which knows files). All of them
+are asked, one after the other (`tests_for`), until one fails; those that the time for a change has no room for are counted
+("left"). Test programs are linked anew with the changed file alone
 (mutate_programs.py), and bounded by the time of the processor; what survives them is compiled with the sanitizers of CI
 and asked once more. What is no program of ours (a script that speaks to a server, a browser) runs in a copy of the tree
 and must fail twice, since other work on the machine can fail it too; so do kernels of ARM.
@@ -39,7 +40,6 @@ FOLDERS = ("base", "compute", "text", "model", "vision", "engine", "server", "we
 EQUIVALENTS = ROOT / "tests" / "equivalents.json"
 LINES = ROOT / "build" / "coverage" / "lines.json"
 MAP = ROOT / "tests" / "test_map.json"
-FILE_TESTS = 6  # of a file, where none is known to run the changed line
 ARM_TEST = "scripts/aarch64_test"
 SANITIZERS = "address,undefined"
 
@@ -217,24 +217,27 @@ def fails_anyway(programs, path, test):
 
 
 def try_programs(programs, path, mutant, tests, options):
-    """The same of the tests that are test programs. A second round is under the sanitizers."""
-    start, lines = time.monotonic(), (ROOT / path).read_text().split("\n")
+    """The same of the tests that are test programs, and how many of them the time had no room for. A second round is under
+    the sanitizers."""
+    start, lines, left = time.monotonic(), (ROOT / path).read_text().split("\n"), 0
     lines[mutant.line - 1] = mutant.replacement
-    for sanitizers, share in (("", 1.0), (SANITIZERS, 0.5)):
+    for sanitizers in ("", SANITIZERS):
         with programs.built(path, "\n".join(lines), sanitizers) as change:
             if not change:
-                return "not built", None, time.monotonic() - start
+                return "not built", None, time.monotonic() - start, 0
             used = 0.0
             for test in tests:
-                # The first test is asked whatever it takes; one that is too dear leaves room for cheaper ones. The seconds
-                # of the coverage build are ten times those of this one, so each is measured once here.
+                # The seconds of the coverage build are up to ten times those of this one, so each is measured once here.
                 cost = programs.without_change(test) if test in programs.commands else None
-                if cost is None or (used and used + cost > options.seconds * share):
+                if cost is None:
+                    continue
+                if used and used + cost > options.seconds / (3 if sanitizers else 1):
+                    left += not sanitizers
                     continue
                 used += cost + 0.1
                 if change.noticed(test) and not (sanitizers and fails_anyway(programs, path, test)):
-                    return "killed", test + (" (sanitizers)" if sanitizers else ""), time.monotonic() - start
-    return "survived", None, time.monotonic() - start
+                    return "killed", test + (" (sanitizers)" if sanitizers else ""), time.monotonic() - start, 0
+    return "survived", None, time.monotonic() - start, left
 
 
 class Coverage:
@@ -258,22 +261,24 @@ class Coverage:
 
 
 def tests_for(path, line, coverage):
-    """The tests that may notice a change of a line: those of the file's own name, which may be newer than the map, then
-    those that run the line, of the same folder first, cheapest first. Only the first line of a statement is counted as
-    run. Behind them, and alone where no test is known to run the line (rows of tables, what follows a lack of memory),
-    those that run most of the file for their seconds. A real server confines itself and writes no counters: for its files
-    those of real programs in the same room, too."""
+    """All tests that may notice a change of a line: that of the file's own name, which may be newer than the map, then those
+    that run the line or, where none is known to (rows of tables, what follows a lack of memory), that run a part of the
+    file: cheapest first, those of other folders and those that run little of it as if they were dearer. Only the first line
+    of a statement is counted as run. A real server confines itself and writes no counters: for its files those of real
+    programs in the same room, too."""
     lines, text = coverage.lines.get(path, {}), (ROOT / path).read_text().split("\n")
     while line > 1 and str(line) not in lines and re.search(r"[^;{}\s]\s*$", text[line - 2]):
         line -= 1
     top, stem = path.split("/")[0], Path(path).stem
-    cost = lambda name: coverage.cost(name, path, line)
-    names = sorted(lines.get(str(line), []), key=lambda name: (name.split("/")[0] != top, cost(name)))
     if top == "compute" and "neon" in stem:
-        names = [ARM_TEST]
-    elif len(names) < FILE_TESTS:
-        shares = collections.Counter(name for tests in lines.values() for name in tests) or coverage.files.get(path, {})
-        names += sorted(shares, key=lambda name: -shares[name] / (1 + cost(name)))[: None if top in ("server", "web") else FILE_TESTS]
+        return [ARM_TEST]
+    of_file = coverage.files.get(path, {})
+    shares = dict.fromkeys(lines.get(str(line), []), 1.0) or of_file
+    if top in ("server", "web"):  # what runs there is not all counted
+        shares = {**of_file, **shares}
+    cost = lambda name: (1 + coverage.cost(name, path, line)) * (1 if name.startswith(top) else 3) / max(shares[name], 0.01)
+    names = sorted(shares, key=cost)
+    if str(line) not in lines:
         room = (ROOT / "tests" / path).parent if top == "server" else ROOT
         names += [f"server/{found.stem}" for found in (*room.glob("real_*.mjs"), *room.glob("*_test.py"))]
     return list(dict.fromkeys([f"{top}/test_{stem}", *names]))
@@ -313,7 +318,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="copies at work at once")
     parser.add_argument("--again", help="the log of an earlier run: what survived it")
     parser.add_argument("--out", help="where results go; build/mutants-SEED.json")
-    parser.add_argument("--seconds", type=float, default=60, help="of tests for one change; what is not noticed by then survived")
+    parser.add_argument("--seconds", type=float, default=240, help="of tests for one change, cheapest first")
     parser.add_argument("--skip", default="^$", help="tests whose names match this are not asked")
     parser.add_argument("--programs", action="store_true", help="only tests that are programs of ours: no servers, no browser")
     parser.add_argument("--test-seconds", type=float, default=120, help="for one test; a test that hangs has noticed")
@@ -350,20 +355,21 @@ def main():
             tests = [name for name in tests_for(path, mutant.line, coverage) if not re.search(options.skip, name)]
             tests = list(dict.fromkeys([*tests[:1], *new, *tests[1:]]))  # the map does not know the new ones yet
             others = [name for name in tests if name not in programs.commands]
-            result, by, seconds = "survived", None, 0.0
+            result, by, seconds, left = "survived", None, 0.0, 0
             if {(path, None, change), (path, was.strip(), change)} & equivalents:
                 result, others = "equivalent", []
             elif path in programs.compilers:
-                result, by, seconds = try_programs(programs, path, mutant, tests, options)
+                result, by, seconds, left = try_programs(programs, path, mutant, tests, options)
             if result == "survived" and (ARM_TEST in others or (others and not options.programs)):
                 copy = copy or Copy(f"{where}/parley", options.cpu)
                 result, by, more = copy.try_one(path, mutant, others, options, lambda test: coverage.cases_of(test, path, mutant.line))
                 seconds += more
             with lock:
                 results.append({"file": path, "line": mutant.line, "operator": mutant.operator, "was": was, "change": change,
-                                "result": result, "by": by, "seconds": round(seconds, 1)})
+                                "result": result, "by": by, "left": left, "seconds": round(seconds, 1)})
                 log.write_text(json.dumps(results, indent=1))
-                print(f"{result:10} {path}:{mutant.line} {mutant.operator}: {change}{f'  [{by}]' if by else ''}", flush=True)
+                print(f"{result:10} {path}:{mutant.line} {mutant.operator}: {change}{f'  [{by}]' if by else ''}"
+                      f"{f'  ({left} tests not asked)' if left else ''}", flush=True)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(options.jobs)]
     for thread in threads:

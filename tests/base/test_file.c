@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/check.h"
+#include "tests/open_files.h"
 
 static char dir[] = "/tmp/parley_file_XXXXXX";
 
@@ -113,5 +114,6 @@ int main(void)
     test_join();
     test_all_bytes();
     rmdir(dir);
+    CHECK_ALL_CLOSED();
     CHECK_DONE();
 }

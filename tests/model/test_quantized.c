@@ -15,6 +15,7 @@
 #include "model/model_parts.h"
 #include "tests/model/tiny.h"
 #include "tests/folder.h"
+#include "tests/open_files.h"
 
 enum { N_PROMPT = 150, STEPS = 4 };
 
@@ -313,5 +314,6 @@ int main(void)
     test_copy(0, stored);
     test_long_names();
     free(stored);
+    CHECK_ALL_CLOSED();
     CHECK_DONE();
 }

@@ -1,4 +1,5 @@
 /* Filters over one value: text, numbers, JSON. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,7 +259,7 @@ static bool parse_int(const jinja_value *text, int base, int64_t *out)
         n -= 2;
     }
     char *end;
-    bool starts = n > sign && strspn(digits + sign, "0123456789abcdefABCDEF") > 0;
+    bool starts = n > sign && isalnum((unsigned char)digits[sign]);
     long long i = strtoll(digits, &end, base);
     *out = i;
     return starts && *end == '\0' && i != INT64_MAX && i != INT64_MIN;

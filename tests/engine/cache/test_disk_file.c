@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/check.h"
+#include "tests/open_files.h"
 #include "tests/folder.h"
 
 enum { FIRST = 100, SECOND = 57, WHOLE = DISK_HEADER_BYTES + FIRST + SECOND };
@@ -169,5 +170,6 @@ int main(void)
     check_changes();
     check_full_disk(path);
     close(dir);
+    CHECK_ALL_CLOSED();
     CHECK_DONE();
 }

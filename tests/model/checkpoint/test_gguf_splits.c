@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "model/checkpoint/gguf_tokenizer.h"
 #include "tests/model/checkpoint/gguf_maker.h"
+#include "tests/open_files.h"
 #include "text/tokenizer/tokenizer.h"
 
 /* Behind the bytes; "two" has no merge. */
@@ -125,5 +126,6 @@ int main(void)
     CHECK_INT(rmdir(folder), 0);
     bytes_deinit(&json);
     bytes_deinit(&found);
+    CHECK_ALL_CLOSED();
     CHECK_DONE();
 }

@@ -1,0 +1,93 @@
+/* Every allocation of our own (--wrap) fails once while checkpoints of different forms are opened: with experts one by one,
+ * whose table of tensors grows; with experts in blocks; with a tower; a folder in parts; as GGUF; converted at load. */
+#include "tests/alloc_fail.h"
+#include "tests/model/random_families.h"
+#include "tests/model/tiny.h"
+#include "tests/model/tool.h"
+#include "tests/open_files.h"
+
+#include "base/log.h"
+#include "model/checkpoint/checkpoint.h"
+
+enum { MAX_POINTS = 3000 };
+
+typedef struct form {
+    const char *path;
+    compute *c;
+    int n_bits;
+} form;
+
+/* A text that cannot grow, of a pattern or of a document that is written of a GGUF file, is said to be too long. */
+static err_code or_too_long(err_code err)
+{
+    return err == ERR_UNSUPPORTED || err == ERR_LIMIT ? ERR_NOMEM : err;
+}
+
+static err_code open_parts(void *context)
+{
+    const form *f = context;
+    checkpoint *ck = NULL;
+    tokenizer *tok = NULL;
+    bytes text;
+    bytes_init(&text, 1 << 20);
+    err_code err = checkpoint_open(&ck, f->path, NULL, NULL);
+    CHECK((ck != NULL) == (err == ERR_OK));
+    err_code read = err ? err : checkpoint_read_template(ck, &text, NULL);
+    err = read == ERR_NOT_FOUND ? ERR_OK : read; /* it needs none */
+    read = err ? err : checkpoint_open_tokenizer(ck, &tok, NULL);
+    CHECK((tok != NULL) == (read == ERR_OK && ck));
+    err = read == ERR_NOT_FOUND ? ERR_OK : read;
+    tokenizer_close(tok);
+    checkpoint_close(ck);
+    bytes_deinit(&text);
+    return or_too_long(err);
+}
+
+static err_code open_model(void *context)
+{
+    const form *f = context;
+    const model_open_options mo = {.weights_only = true,
+                                   .quantize = {.layer_bits = f->n_bits, .head_bits = f->n_bits, .c = f->c}};
+    model *m = NULL;
+    const err_code err = model_open(&m, f->path, &mo, NULL);
+    CHECK((m != NULL) == (err == ERR_OK));
+    model_close(m);
+    return or_too_long(err);
+}
+
+static void check_form(const char *name, form f)
+{
+    CHECK_INT(open_model(&f), ERR_OK);
+    const size_t n_parts = f.n_bits ? 1 : alloc_fail_each(open_parts, &f, MAX_POINTS),
+                 n_model = alloc_fail_each(open_model, &f, MAX_POINTS);
+    printf("%s: %zu and %zu allocations\n", name, n_parts, n_model);
+    CHECK(n_parts > 0 && n_parts < MAX_POINTS && n_model > 10 && n_model < MAX_POINTS);
+}
+
+int main(void)
+{
+    static const char *const folders[] = {"tiny", "tiny_moe", "tiny_gpt_oss", "tiny_gemma4_clipped",
+                                          "tiny_vl_moe"};
+    static const char many[] = "{\"model_type\":\"qwen3_moe\"," RANDOM_SIZES
+                               ",\"num_experts\":80,\"num_experts_per_tok\":2,\"moe_intermediate_size\":16,"
+                               "\"intermediate_size\":80" RANDOM_ROPE("") "}";
+    char dir[64], path[128];
+    err_detail d = {0};
+    compute *c = NULL;
+    log_set_level(LOG_OFF);
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 1}, &d), d);
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        char folder[4096];
+        snprintf(folder, sizeof folder, "%s", check_data(folders[i]));
+        check_form(folders[i], (form){folder, c, 0});
+    }
+    check_form("in 8 bits", (form){check_data("tiny"), c, 8});
+    random_checkpoint_make(dir, many, RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY);
+    check_form("80 experts", (form){dir, c, 0});
+    snprintf(path, sizeof path, "%s/m.gguf", dir);
+    CHECK_INT(tool_run_3("make_gguf", check_data("tiny_gpt_oss"), path, "bf16"), 0);
+    check_form("GGUF", (form){path, c, 0});
+    compute_destroy(c);
+    CHECK_ALL_CLOSED();
+    CHECK_DONE();
+}

@@ -1,0 +1,141 @@
+/* Images of more tokens than a tower works on at once: where a patch knows of no other (or of none but those of its
+ * window), the left half of a wide image has the bits of a narrow one, although its rows stand elsewhere. */
+#include "tests/check.h"
+#include "tests/cpu.h"
+
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "compute/nn.h"
+#include "tests/vision/safetensors.h"
+#include "vision/vit.h"
+
+enum { TOKENS_H = 24, TOKENS_WIDE = 16, TOKENS_NARROW = 8, MOST_VALUES = 1 << 12 };
+
+/* A tower whose tensors of these names are zeros. */
+typedef struct source {
+    safetensors file;
+    const char *const *zeros;
+} source;
+
+static float nothing[MOST_VALUES];
+
+/* Under its own name or as the published files of Gemma 4 have it. */
+static bool find(void *ctx, const char *name, tensor *out)
+{
+    static const char *const before[] = {"model.visual.", "model.vision_tower.", "model.embed_vision."};
+    static const char *const behind[] = {"", ".linear"};
+    source *s = ctx;
+    const char *rest = name + (strncmp(name, before[0], strlen(before[0])) == 0 ? strlen(before[0]) : 0);
+    const char *dot = strrchr(rest, '.') ? strrchr(rest, '.') : rest + strlen(rest);
+    bool found = safetensors_find(&s->file, name, out);
+    for (size_t i = 0; !found && i < ARRAY_LEN(before) * ARRAY_LEN(behind); i++) {
+        char other[256];
+        (void)snprintf(other, sizeof other, "%s%.*s%s%s", before[i / 2], (int)(dot - rest), rest,
+                       behind[i % 2], dot);
+        found = safetensors_find(&s->file, other, out);
+    }
+    for (size_t i = 0; found && s->zeros[i]; i++) {
+        if (strstr(name, s->zeros[i])) {
+            CHECK(out->bytes <= sizeof nothing);
+            out->data = nothing;
+        }
+    }
+    return found;
+}
+
+/* The patches of h x w tokens, block by block: values by the place in the image alone. */
+static float *make_rows(const vit_config *vc, size_t h, size_t w)
+{
+    const size_t merge = (size_t)vc->spatial_merge_size, area = merge * merge;
+    const size_t dim = (size_t)(vc->in_channels * vc->temporal_patch_size * vc->patch_size * vc->patch_size);
+    float *rows = malloc(h * w * area * dim * sizeof *rows), *to = rows;
+    CHECK(rows != NULL);
+    for (size_t token = 0; token < h * w; token++) {
+        for (size_t cell = 0; cell < area; cell++) {
+            const size_t place = (token / w * TOKENS_WIDE + token % w) * area + cell;
+            for (size_t i = 0; i < dim; i++) {
+                *to++ = (float)((place * 2654435761u + i * 40503u) % 2001) / 1000.0f - 1.0f;
+            }
+        }
+    }
+    return rows;
+}
+
+typedef struct image {
+    size_t dim;
+    const float *rows;
+} image;
+
+static void read_rows(const void *ctx, float *to, size_t first, size_t n)
+{
+    const image *m = ctx;
+    memcpy(to, m->rows + first * m->dim, n * m->dim * sizeof *to);
+}
+
+static float *encode(vit *v, compute *c, size_t h, size_t w, bool by_function)
+{
+    const vit_config *vc = vit_get_config(v);
+    const size_t width = (size_t)vc->out_hidden_size * (size_t)(1 + vc->n_deepstack);
+    const int32_t merge = vc->spatial_merge_size;
+    const image m = {(size_t)(vc->in_channels * vc->temporal_patch_size * vc->patch_size * vc->patch_size),
+                     make_rows(vc, h, w)};
+    const vit_rows rows = {.rows = by_function ? NULL : m.rows, .read = read_rows, .ctx = &m};
+    float *out = malloc(h * w * width * sizeof *out);
+    err_detail d = {0};
+    CHECK(out != NULL);
+    CHECK_OK(vit_encode(v, c, out, NULL, &rows, 1, (int32_t)h * merge, (int32_t)w * merge, &d), d);
+    free((void *)m.rows);
+    return out;
+}
+
+static void check_tower(const char *name, const char *const *zeros)
+{
+    char path[256];
+    source s = {.zeros = zeros};
+    const tensor_source tensors = {.find = find, .ctx = &s};
+    compute *c = NULL;
+    vit *v = NULL;
+    err_detail d = {0};
+    snprintf(path, sizeof path, "%s/model.safetensors", name);
+    CHECK(safetensors_open(&s.file, check_data(path)));
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = test_cpu_mask()}, &d), d);
+    CHECK_OK(vit_open(&v, json_folder(check_data(name)), &tensors, c, &d), d);
+    const vit_config *vc = vit_get_config(v);
+    const size_t width = (size_t)vc->out_hidden_size * (size_t)(1 + vc->n_deepstack);
+    float *narrow = encode(v, c, TOKENS_H, TOKENS_NARROW, false);
+    for (int by_function = 0; by_function < 2; by_function++) {
+        float *wide = encode(v, c, TOKENS_H, TOKENS_WIDE, by_function);
+        size_t differ = 0;
+        for (size_t row = 0; row < TOKENS_H; row++) {
+            differ += memcmp(wide + row * TOKENS_WIDE * width, narrow + row * TOKENS_NARROW * width,
+                             TOKENS_NARROW * width * sizeof *wide) != 0;
+        }
+        CHECK_INT(differ, 0);
+        /* The values are not all the same. */
+        CHECK(memcmp(wide, wide + (TOKENS_H * TOKENS_WIDE - 1) * width, width * sizeof *wide) != 0);
+        free(wide);
+    }
+    free(narrow);
+    vit_close(v);
+    compute_destroy(c);
+    safetensors_close(&s.file);
+}
+
+int main(void)
+{
+    /* The outputs of attention, and positions that depend on the size of the image. */
+    static const char *const all[] = {"attn.proj.", "self_attn.o_proj.weight", "pos_embed", NULL};
+    static const char *const whole_frames[] = {"blocks.1.attn.proj.", NULL};
+    static const struct {
+        const char *name;
+        const char *const *zeros;
+    } towers[] = {
+        {"tiny", all},          {"tiny_vl_moe", all},         {"tiny_gemma4_images", all},
+        {"tiny_qwen2_vl", all}, {"tiny_gemma4_clipped", all}, {"tiny_qwen2_5_vl", whole_frames},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(towers); i++) {
+        check_tower(towers[i].name, towers[i].zeros);
+    }
+    CHECK_DONE();
+}
