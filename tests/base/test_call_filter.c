@@ -37,12 +37,20 @@ static bool enter(unsigned short more_lines)
     return call_filter_enter(&f, 0);
 }
 
+/* An emulator has no filters. */
+static int try_any(void)
+{
+    struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    const struct sock_fprog program = {.len = 1, .filter = &all};
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0 ? 0 : SKIPPED;
+}
+
 static int use_filter(void)
 {
     const pid_t parent = getppid();
     const int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     if (!enter(0)) {
-        return SKIPPED; /* an emulator has no filters */
+        return 1;
     }
     errno = 0;
     const bool refused = syscall(SYS_getppid) == -1 && errno == EXDEV && parent > 0;
@@ -111,12 +119,11 @@ static int in_process(int (*fn)(void))
 
 int main(void)
 {
-    const int first = in_process(use_filter);
-    if (first == SKIPPED) {
+    if (in_process(try_any) == SKIPPED) {
         printf("skipped: filters of system calls cannot be entered here\n");
         return SKIPPED;
     }
-    CHECK_INT(first, 0);
+    CHECK_INT(in_process(use_filter), 0);
     CHECK_INT(in_process(fit_in), 0);
     CHECK_INT(in_process(overflow), 0);
     CHECK_INT(in_process(never_fit), 0);

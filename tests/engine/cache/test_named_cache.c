@@ -1,0 +1,223 @@
+/* Cached prompts under a name: which names there are, whose they are, what is told of them, that they outlive the engine,
+ * are read back and are forgotten in both places. */
+#include "tests/engine/answers.h"
+#include "tests/folder.h"
+#include "tests/open_files.h"
+
+#include <time.h>
+
+#include "base/log.h"
+
+enum { PROMPT = 5 * NN_DELTA_BLOCK + 1, MINE = 5, OTHERS = 6, LENGTH = 4 };
+
+static uint64_t next_id = 1;
+
+static engine *open_engine(const char *disk, int32_t n_ctx)
+{
+    return answers_open(&(engine_options){.model_dir = check_data("tiny"),
+                                          .n_ctx = n_ctx,
+                                          .n_parallel = 1,
+                                          .cache_mib = 64,
+                                          .vision_cache_mib = 0,
+                                          .cache_disk = disk,
+                                          .cache_disk_mib = 64,
+                                          .exact = true,
+                                          .n_threads = 1});
+}
+
+/* The request's cached tokens, or minus the error of its end, whose name goes to `why`. */
+static int32_t run(engine *e, gen_request *r, char why[ERR_NAME_MAX])
+{
+    const uint64_t id = next_id++;
+    answers_submit(e, r, id);
+    for (;;) {
+        void *message = NULL;
+        CHECK(mailbox_pop_wait(answer_events, &message, ANSWER_WAIT_MS));
+        gen_event *ev = message;
+        const bool is_end = ev->type == GEN_DONE && ev->request_id == id;
+        const int32_t result = ev->finish == GEN_FINISH_ERROR ? -(int32_t)ev->error : ev->timings.cache_n;
+        if (is_end && why) {
+            snprintf(why, ERR_NAME_MAX, "%s", ev->error_name);
+        }
+        gen_event_free(ev);
+        if (is_end) {
+            return result;
+        }
+    }
+}
+
+static int32_t ask(engine *e, int32_t n, uint64_t scope, const char *keep_as, char why[ERR_NAME_MAX])
+{
+    int32_t ids[PROMPT];
+    gen_params p;
+    gen_request *r = NULL;
+    err_detail d = {0};
+    for (int32_t i = 0; i < n; i++) {
+        ids[i] = 300 + i * 7 % 500;
+    }
+    gen_params_init(&p);
+    p.max_tokens = LENGTH;
+    p.temperature = 0;
+    p.ignore_eos = true;
+    CHECK_OK(engine_prepare_tokens(e, &r, ids, (size_t)n, scope, &p, &d), d);
+    if (keep_as) {
+        gen_request_keep_as(r, keep_as);
+    }
+    return run(e, r, why);
+}
+
+/* What is listed, by place. */
+typedef struct list {
+    size_t n[2];
+    engine_cached last[2];
+} list;
+
+static void add(void *ctx, const engine_cached *one)
+{
+    list *l = ctx;
+    l->n[one->is_on_disk]++;
+    l->last[one->is_on_disk] = *one;
+}
+
+static list list_of(engine *e, uint64_t scope)
+{
+    list l = {{0}, {{0}}};
+    engine_list_cache(e, scope, add, &l);
+    return l;
+}
+
+static void test_names(void)
+{
+    char longest[66];
+    err_detail d = {0};
+    engine_cached found;
+    gen_request *r = NULL;
+    engine *e = open_engine(NULL, 512);
+    CHECK_INT(engine_check_name(e, "one", &d), ERR_UNSUPPORTED);
+    CHECK_STR(d.name, "not_supported");
+    CHECK(!engine_find_named(e, MINE, "one", false, &found));
+    CHECK_INT(engine_prepare_load(e, &r, MINE, "one", &d), ERR_UNSUPPORTED);
+    CHECK(r == NULL);
+    CHECK_INT(ask(e, PROMPT, MINE, NULL, NULL), 0);
+    const list l = list_of(e, MINE);
+    CHECK(l.n[0] > 0 && l.n[1] == 0);
+    engine_close(e);
+
+    char disk[FOLDER_NAME];
+    folder_make(disk);
+    e = open_engine(disk, 512);
+    memset(longest, 'x', sizeof longest);
+    longest[64] = '\0';
+    const char *const good[] = {"a", "Z9", "a.b-c_d", "0", "_", "-", longest};
+    const char *const bad[] = {"", ".", ".a", "a/b", "a b", "\xc3\xa4", "a\n", "a:"};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        CHECK_OK(engine_check_name(e, good[i], &d), d);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_INT(engine_check_name(e, bad[i], &d), ERR_INVALID);
+        CHECK_STR(d.param, "name");
+        CHECK(strstr(d.text, "1 to 64 letters") != NULL);
+    }
+    longest[64] = 'x';
+    longest[65] = '\0';
+    CHECK_INT(engine_check_name(e, longest, &d), ERR_INVALID);
+    char why[ERR_NAME_MAX] = "";
+    CHECK_INT(ask(e, 3, MINE, "short", why), -(int32_t)ERR_LIMIT);
+    CHECK_STR(why, "prompt_not_kept");
+    CHECK(!engine_find_named(e, MINE, "short", false, &found));
+    engine_close(e);
+}
+
+static void test_kept(void)
+{
+    char disk[FOLDER_NAME];
+    err_detail d = {0};
+    engine_cached found, again;
+    gen_request *r = NULL;
+    folder_make(disk);
+    const time_t before = time(NULL);
+    engine *e = open_engine(disk, 512);
+    CHECK_INT(ask(e, PROMPT, MINE, "one", NULL), 0);
+    CHECK(engine_find_named(e, MINE, "one", false, &found));
+    CHECK_STR(found.name, "one");
+    CHECK(found.is_on_disk && found.n_bytes > 0 && found.n_tokens > NN_DELTA_BLOCK &&
+          found.n_tokens < PROMPT);
+    CHECK(found.used_at >= (int64_t)before && found.used_at <= (int64_t)time(NULL));
+    CHECK(!engine_find_named(e, OTHERS, "one", false, &again));
+    CHECK(!engine_find_named(e, MINE, "on", false, &again) &&
+          !engine_find_named(e, MINE, "onee", false, &again));
+    list l = list_of(e, MINE);
+    CHECK(l.n[0] > 0 && l.n[1] == 1);
+    CHECK_STR(l.last[1].name, "one");
+    CHECK_INT(l.last[1].n_tokens, found.n_tokens);
+    CHECK_INT(l.last[1].n_bytes, found.n_bytes);
+    CHECK(!l.last[0].is_on_disk && l.last[0].n_bytes > 0 && l.last[0].n_tokens >= found.n_tokens);
+    CHECK(l.last[0].used_at >= (int64_t)before && l.last[0].used_at <= (int64_t)time(NULL));
+    l = list_of(e, OTHERS);
+    CHECK(l.n[0] == 0 && l.n[1] == 0);
+    engine_close(e);
+
+    /* Another engine reads it back when it is asked to, and then has it. */
+    e = open_engine(disk, 512);
+    l = list_of(e, MINE);
+    CHECK(l.n[0] == 0 && l.n[1] >= 1);
+    CHECK_INT(engine_prepare_load(e, &r, OTHERS, "one", &d), ERR_NOT_FOUND);
+    CHECK_STR(d.name, "cache_entry_not_found");
+    CHECK_INT(engine_prepare_load(e, &r, MINE, "two", &d), ERR_NOT_FOUND);
+    CHECK_INT(engine_prepare_load(e, &r, MINE, "../one", &d), ERR_INVALID);
+    CHECK(r == NULL);
+    CHECK_OK(engine_prepare_load(e, &r, MINE, "one", &d), d);
+    CHECK_INT(run(e, r, NULL), found.n_tokens);
+    l = list_of(e, MINE);
+    CHECK_INT(l.n[0], 1);
+    CHECK_INT(l.last[0].n_tokens, found.n_tokens);
+    CHECK(ask(e, PROMPT, MINE, NULL, NULL) >= found.n_tokens);
+    CHECK_INT(ask(e, PROMPT, OTHERS, NULL, NULL), 0);
+
+    /* It is forgotten in both places, once; a stranger cannot. */
+    CHECK(!engine_find_named(e, OTHERS, "one", true, &again));
+    CHECK(engine_find_named(e, MINE, "one", true, &again));
+    CHECK_STR(again.name, "one");
+    CHECK_INT(again.n_tokens, found.n_tokens);
+    CHECK(!engine_find_named(e, MINE, "one", true, &again) &&
+          !engine_find_named(e, MINE, "one", false, &again));
+    CHECK_INT(engine_prepare_load(e, &r, MINE, "one", &d), ERR_NOT_FOUND);
+    engine_close(e);
+}
+
+/* A context of as many tokens as the prompt has no room for an answer. */
+static void test_too_long(void)
+{
+    char disk[FOLDER_NAME];
+    err_detail d = {0};
+    engine_cached found;
+    gen_request *r = NULL;
+    folder_make(disk);
+    engine *e = open_engine(disk, 512);
+    CHECK_INT(ask(e, PROMPT, MINE, "one", NULL), 0);
+    CHECK(engine_find_named(e, MINE, "one", false, &found));
+    engine_close(e);
+    for (int32_t more = 0; more < 2; more++) {
+        e = open_engine(disk, found.n_tokens + more);
+        const err_code err = engine_prepare_load(e, &r, MINE, "one", &d);
+        CHECK_INT(err, more ? ERR_OK : ERR_LIMIT);
+        if (err) {
+            CHECK_STR(d.name, "entry_too_long");
+        } else {
+            CHECK_INT(run(e, r, NULL), found.n_tokens);
+        }
+        engine_close(e);
+    }
+}
+
+int main(void)
+{
+    log_set_level(LOG_OFF);
+    answers_begin();
+    test_names();
+    test_kept();
+    test_too_long();
+    answers_end();
+    CHECK_ALL_CLOSED();
+    CHECK_DONE();
+}
