@@ -99,7 +99,7 @@ static void check_tower(const char *name, const char *const *zeros)
     err_detail d = {0};
     snprintf(path, sizeof path, "%s/model.safetensors", name);
     CHECK(safetensors_open(&s.file, check_data(path)));
-    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = test_cpu_mask()}, &d), d);
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 1, .cpu_mask = test_cpu_mask()}, &d), d);
     CHECK_OK(vit_open(&v, json_folder(check_data(name)), &tensors, c, &d), d);
     const vit_config *vc = vit_get_config(v);
     const size_t width = (size_t)vc->out_hidden_size * (size_t)(1 + vc->n_deepstack);
