@@ -12,6 +12,8 @@ enum { PROMPT = 5 * NN_DELTA_BLOCK + 1, MINE = 5, OTHERS = 6, LENGTH = 4 };
 
 static uint64_t next_id = 1;
 
+static bool is_shared; /* all scopes are one */
+
 static engine *open_engine(const char *disk, int32_t n_ctx)
 {
     return answers_open(&(engine_options){.model_dir = check_data("tiny"),
@@ -21,6 +23,7 @@ static engine *open_engine(const char *disk, int32_t n_ctx)
                                           .vision_cache_mib = 0,
                                           .cache_disk = disk,
                                           .cache_disk_mib = 64,
+                                          .share_cache = is_shared,
                                           .exact = true,
                                           .n_threads = 1});
 }
@@ -210,6 +213,28 @@ static void test_too_long(void)
     }
 }
 
+/* Where all share one cache, names are of all, too. */
+static void test_shared(void)
+{
+    char disk[FOLDER_NAME];
+    err_detail d = {0};
+    engine_cached found;
+    gen_request *r = NULL;
+    folder_make(disk);
+    is_shared = true;
+    engine *e = open_engine(disk, 512);
+    CHECK_INT(ask(e, PROMPT, MINE, "one", NULL), 0);
+    CHECK(engine_find_named(e, OTHERS, "one", false, &found));
+    const list l = list_of(e, OTHERS);
+    CHECK(l.n[0] > 0 && l.n[1] == 1);
+    CHECK_OK(engine_prepare_load(e, &r, OTHERS, "one", &d), d);
+    CHECK_INT(run(e, r, NULL), found.n_tokens);
+    CHECK(engine_find_named(e, OTHERS, "one", true, &found));
+    CHECK(!engine_find_named(e, MINE, "one", false, &found));
+    engine_close(e);
+    is_shared = false;
+}
+
 int main(void)
 {
     log_set_level(LOG_OFF);
@@ -217,6 +242,7 @@ int main(void)
     test_names();
     test_kept();
     test_too_long();
+    test_shared();
     answers_end();
     CHECK_ALL_CLOSED();
     CHECK_DONE();
