@@ -9,10 +9,10 @@
 Needs an up-to-date build/ (`cmake --preset release && ninja -C build`), and which tests run the changed line:
 build/coverage/lines.json (tools/test_map.py --make; for what it lacks tests/test_map.json, which knows files). All of them
 are asked, one after the other (`tests_for`), until one fails; those that the time for a change has no room for are counted
-("left"). Test programs are linked anew with the changed file alone
-(mutate_programs.py), and bounded by the time of the processor; what survives them is compiled with the sanitizers of CI
-and asked once more. What is no program of ours (a script that speaks to a server, a browser) runs in a copy of the tree
-and must fail twice, since other work on the machine can fail it too; so do kernels of ARM.
+("left"). Test programs are linked anew with the changed file alone (mutate_programs.py), and bounded by the time of the
+processor; what survives them is compiled with the sanitizers of CI (that of threads where a lock is left out) and asked
+once more. What is no program of ours (a script that speaks to a server, a browser) runs in a copy of the tree and must fail
+twice, since other work on the machine can fail it too; so do kernels of ARM.
 What fails without the change too is not asked again. A change is killed (a test failed, or hung), survived, or was not
 built (warnings are errors, as in CI). Those of tests/equivalents.json change nothing that shows; each has its reason
 there. Results go to build/mutants-SEED.json after each change, so that a run that was ended goes on where it was. The exit
@@ -41,7 +41,7 @@ EQUIVALENTS = ROOT / "tests" / "equivalents.json"
 LINES = ROOT / "build" / "coverage" / "lines.json"
 MAP = ROOT / "tests" / "test_map.json"
 ARM_TEST = "scripts/aarch64_test"
-SANITIZERS = "address,undefined"
+SANITIZERS = {False: "address,undefined", True: "thread"}  # whether a lock is left out
 
 
 def git(*arguments):
@@ -210,9 +210,9 @@ class Copy:
             file.write_text(before)
 
 
-def fails_anyway(programs, path, test):
+def fails_anyway(programs, path, test, sanitizers):
     """Whether a test fails under the sanitizers with the file as it is (one that has a malloc of its own does)."""
-    with programs.built(path, (ROOT / path).read_text(), SANITIZERS) as same:
+    with programs.built(path, (ROOT / path).read_text(), sanitizers) as same:
         return same is None or same.noticed(test) is not False
 
 
@@ -220,8 +220,9 @@ def try_programs(programs, path, mutant, tests, options):
     """The same of the tests that are test programs, and how many of them the time had no room for. A second round is under
     the sanitizers."""
     start, lines, left = time.monotonic(), (ROOT / path).read_text().split("\n"), 0
+    is_lock = mutant.operator == "lock or free left out" and "lock(" in lines[mutant.line - 1]
     lines[mutant.line - 1] = mutant.replacement
-    for sanitizers in ("", SANITIZERS):
+    for sanitizers in ("", SANITIZERS[is_lock]):
         with programs.built(path, "\n".join(lines), sanitizers) as change:
             if not change:
                 return "not built", None, time.monotonic() - start, 0
@@ -235,7 +236,7 @@ def try_programs(programs, path, mutant, tests, options):
                     left += not sanitizers
                     continue
                 used += cost + 0.1
-                if change.noticed(test) and not (sanitizers and fails_anyway(programs, path, test)):
+                if change.noticed(test) and not (sanitizers and fails_anyway(programs, path, test, sanitizers)):
                     return "killed", test + (" (sanitizers)" if sanitizers else ""), time.monotonic() - start, 0
     return "survived", None, time.monotonic() - start, left
 

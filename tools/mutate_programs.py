@@ -43,7 +43,8 @@ class Programs:
     def __init__(self, build, place, environment):
         self.build, self.place = build, place
         place.mkdir(parents=True, exist_ok=True)
-        self.environment = dict(os.environ, PARLEY_PATIENCE_MS="10000", **environment)
+        known = {f"{name}SAN_OPTIONS": f"suppressions={build.parent}/tests/{name.lower()}san.supp" for name in ("L", "T")}
+        self.environment = dict(os.environ, PARLEY_PATIENCE_MS="10000", **known, **environment)
         listing = subprocess.run(["ctest", "--test-dir", str(build), "--show-only=json-v1"], capture_output=True, check=True)
         self.commands, self.folders, self.settings = {}, {}, {}
         tests = json.loads(listing.stdout)["tests"]
