@@ -114,7 +114,8 @@ void nn_linear_many_each(compute *c, const linear_many *items, size_t n);
 bool nn_many_is_exact(const compute *c);
 /* Multiplications with weights since the context was made, by all of the above: what is computed twice shows here alone. */
 uint64_t nn_products(const compute *c);
-/* What was multiplied beside those because rows of nn_linear_many come in steps of 16. */
+/* What was multiplied beside those because rows of nn_linear_many come in steps of 16; none where the table of
+ * kernels turns weights (tile_turned in ops.h). */
 uint64_t nn_padding(const compute *c);
 
 /* The rows of w (f32, bf16 or f16) as rows of blocks, by all threads: out [N *
