@@ -49,7 +49,7 @@ static bool check_kind(const setting *s, const safetensors *f, const char *name,
     }
     const vit_config *vc = vit_get_config(s->v);
     size_t out_width = (size_t)vc->out_hidden_size, width = (size_t)vc->hidden_size;
-    float *out = malloc(feature_t.bytes), *last = malloc(last_t.bytes), *rows = malloc(pixel_t.bytes);
+    float *out = calloc(1, feature_t.bytes), *last = calloc(1, last_t.bytes), *rows = malloc(pixel_t.bytes);
     float *grouped = malloc(feature_t.bytes);
     memcpy(rows, pixel_t.data, pixel_t.bytes);
     size_t patch = 0;

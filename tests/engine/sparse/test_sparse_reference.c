@@ -192,7 +192,7 @@ static void choose(reference *ref)
 
 static void answer_sparsely(reference *ref, const char *dir)
 {
-    if (ref->n_selected == 0) {
+    if (ref->n_selected <= 0) {
         check_fail(__FILE__, __LINE__, "no token is read");
         exit(1);
     }
