@@ -131,6 +131,7 @@ static void *take_often(void *ctx)
         const size_t n = x >> 16 & 511;
         ledger_hold h = {.ledger = w->l};
         err_detail d = {0};
+        CHECK(i % 16 != 0 || ledger_is_short(w->l, LIMIT + 1)); /* another thread may ask at any time */
         if (x & 1 ? ledger_try(&h, n) : ledger_take(&h, "this", n, NULL, &d) == ERR_OK) {
             const size_t held = atomic_fetch_add(w->held, n) + n;
             if (held > atomic_load(w->most)) {

@@ -331,16 +331,25 @@ static void test_windows(const char *model)
     CHECK_INT(cached_after_restart(&p, PROMPT, PROMPT, 5), PROMPT - 1);
 }
 
-/* A random checkpoint of a family, with a tokenizer. */
-static void make_random(char dir[64], const char *family)
+/* A random checkpoint of a family, with a tokenizer; wide: its window spans several pages of keys and values. */
+static void make_random(char dir[64], const char *family, bool wide)
 {
-    bytes text;
+    bytes text, config;
     err_detail d = {0};
     size_t i = 0;
     while (strcmp(RANDOM_FAMILIES[i].name, family) != 0) {
         i++;
     }
-    random_checkpoint_make(dir, RANDOM_FAMILIES[i].config, RANDOM_FAMILIES[i].forms);
+    const char *all = RANDOM_FAMILIES[i].config, *window = strstr(all, "\"sliding_window\":20");
+    bytes_init(&config, 1 << 16);
+    bytes_append_str(&config, all);
+    if (wide) {
+        CHECK(window != NULL);
+        bytes_clear(&config);
+        bytes_printf(&config, "%.*s\"sliding_window\":150%s", (int)(window - all), all, strchr(window, ','));
+    }
+    random_checkpoint_make(dir, bytes_str(&config), RANDOM_FAMILIES[i].forms);
+    bytes_deinit(&config);
     bytes_init(&text, 1 << 24);
     CHECK_OK(file_read(&text, check_data("tiny/tokenizer.json"), &d), d);
     random_text(dir, "tokenizer.json", bytes_str(&text));
@@ -349,12 +358,13 @@ static void make_random(char dir[64], const char *family)
 
 int main(void)
 {
-    static char attention_only[64], windowed[64], hybrid[4096];
+    static char attention_only[64], windowed[64], wide[64], hybrid[4096];
     log_set_level(LOG_OFF);
     answers_begin();
     snprintf(hybrid, sizeof hybrid, "%s", check_data("tiny"));
-    make_random(attention_only, "qwen3");
-    make_random(windowed, "gpt_oss");
+    make_random(attention_only, "qwen3", false);
+    make_random(windowed, "gpt_oss", false);
+    make_random(wide, "gpt_oss", true);
     const char *const models[] = {hybrid, attention_only};
     for (size_t i = 0; i < N_MODELS; i++) {
         test_restart(models[i]);
@@ -366,6 +376,8 @@ int main(void)
     if (N_MODELS > 1) {
         test_windows(windowed);
         test_cuts(attention_only);
+        const places p = filled(wide);
+        CHECK_INT(cached_after_restart(&p, PROMPT, PROMPT, 5), PROMPT - 1);
     }
     test_budget(hybrid);
     test_evicted(hybrid);

@@ -147,9 +147,27 @@ static void test_blind_conversion(void)
     CHECK(!sees);
 }
 
+/* A chat template that cannot be read: where it is, what is wrong, what to do. */
+static void test_template(void)
+{
+    char dir[64];
+    random_checkpoint_make(dir, PLAIN, RANDOM_TEXT_ONLY);
+    copy_tokenizer(dir);
+    random_text(dir, "chat_template.jinja", "{{ 1 }}\n{% if %}");
+    CHECK_REFUSED(dir, false, ERR_INVALID, "chat template of /tmp/");
+    CHECK_REFUSED(dir, false, ERR_INVALID, "chat template, line 2: ");
+    CHECK_REFUSED(dir, false, ERR_INVALID, "; --chat-template-file gives it another one");
+    random_text(dir, "chat_template.jinja", "{{ 1 }}");
+    bool sees = false;
+    err_detail d = {0};
+    CHECK_OK(open_folder(dir, false, &sees, &d), d);
+    CHECK_STR(d.text, "");
+}
+
 int main(void)
 {
     log_set_level(LOG_OFF);
+    test_template();
     test_missing_weights();
     test_two_models();
     test_tokenizers();

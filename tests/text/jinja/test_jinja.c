@@ -40,6 +40,63 @@ static err_code render_once(const char *source, size_t out_max, size_t arena_max
     return err;
 }
 
+/* Whatever can stand inside itself has a limit, so that no template fills the stack. */
+static void test_nesting(void)
+{
+    static const char *const forms[][3] = {
+        /* repeated before, in the middle, repeated behind */
+        {"(", "1", ")"},
+        {"[", "1", "]"},
+        {"{1:", "1", "}"},
+        {"not ", "1", ""},
+        {"-", "1", ""},
+        {"+", "1", ""},
+        {"1 if 1 else ", "1", ""},
+        {"[1][", "0", "]"},
+        {"range(", "1", ")"},
+        {"'a'|default(", "1", ")"},
+        {"1 is eq(", "1", ")"},
+        {"1 + (", "1", ")"},
+    };
+    static const char *const blocks[][2] = {
+        {"{% if 1 %}", "{% endif %}"},         {"{% for a in [1] %}", "{% endfor %}"},
+        {"{% macro m() %}", "{% endmacro %}"}, {"{% filter upper %}", "{% endfilter %}"},
+        {"{% set a %}", "{% endset %}"},
+    };
+    enum { SHALLOW = 10, DEEP = 5000 };
+    for (size_t i = 0; i < ARRAY_LEN(forms) + ARRAY_LEN(blocks); i++) {
+        const bool is_block = i >= ARRAY_LEN(forms);
+        const char *const *form = is_block ? blocks[i - ARRAY_LEN(forms)] : forms[i];
+        const char *before = form[0], *middle = is_block ? "1" : form[1],
+                   *behind = is_block ? form[1] : form[2];
+        for (int n = SHALLOW; n <= DEEP; n *= DEEP / SHALLOW) {
+            bytes source;
+            bytes_init(&source, 16 << 20);
+            bytes_append_str(&source, is_block ? "" : "{{ ");
+            for (int k = 0; k < n; k++) {
+                bytes_append_str(&source, before);
+            }
+            bytes_append_str(&source, middle);
+            for (int k = 0; k < n; k++) {
+                bytes_append_str(&source, behind);
+            }
+            bytes_append_str(&source, is_block ? "" : " }}");
+            bytes out;
+            bytes_init(&out, 1 << 20);
+            chat_template *t = NULL;
+            memset(&d, 0, sizeof d);
+            const err_code err = chat_template_compile(&t, bytes_str(&source), source.len, &d);
+            if ((err == ERR_OK) != (n == SHALLOW)) {
+                fprintf(stderr, "  %d times \"%s\": %s, %s\n", n, before, err_name(err), d.text);
+                CHECK(!"a limit");
+            }
+            chat_template_close(t);
+            bytes_deinit(&out);
+            bytes_deinit(&source);
+        }
+    }
+}
+
 /* Each of these would run for hours, or take all memory, without a bound. */
 static void test_limits(void)
 {
@@ -289,6 +346,7 @@ static void test_threads(void)
 
 int main(void)
 {
+    test_nesting();
     test_limits();
     test_deep_source();
     test_damaged();

@@ -245,11 +245,38 @@ static void test_avif_of_others(void)
     file_map_close(&m);
 }
 
+/* Metadata that is damaged turns nothing: an image is shown as it is stored. */
+static void test_damaged_metadata(void)
+{
+    file_map m = {0};
+    image_plan plan;
+    err_detail d = {0};
+    open_sample(&m, "exif6.jpg", "");
+    CHECK_OK(image_measure(&plan, m.data, m.bytes, &LIMITS, &d), d);
+    CHECK(plan.is_turned);
+    const int32_t width = plan.height, height = plan.width;
+    uint8_t *copy = malloc(m.bytes);
+    size_t at = 0;
+    while (at + 10 < m.bytes && memcmp(m.data + at, "Exif\0\0", 6) != 0) {
+        at++;
+    }
+    at += 6;
+    for (size_t i = 0; i < 4; i++) { /* MM or II, and the 42 behind it */
+        memcpy(copy, m.data, m.bytes);
+        copy[at + i] ^= 0x55;
+        CHECK_OK(image_measure(&plan, copy, m.bytes, &LIMITS, &d), d);
+        CHECK(!plan.is_turned && plan.width == width && plan.height == height);
+    }
+    free(copy);
+    file_map_close(&m);
+}
+
 int main(void)
 {
     test_bombs(); /* first: it looks at the peak memory of the process */
     test_not_images();
     test_samples();
+    test_damaged_metadata();
     test_avif_of_others();
     CHECK_DONE();
 }

@@ -219,7 +219,9 @@ static void test_requests(void)
     CHECK_OK(processor_config_load(&pc, json_folder("/nonexistent"), &d), d);
     video *f = open_video(&m, "h264_faststart.mp4");
     const video_info *info = video_get_info(f);
-    /* one second from 1.0 s: frames 30..59 */
+    /* one second from 1.0 s: frames 30..59, and nothing is written behind them */
+    indices[4] = -7;
+    times[4] = -7;
     CHECK_OK(
         video_plan(info, &pc, &(video_request){.start_s = 1, .end_s = 2}, indices, times, MAX_FRAMES, &n, &d),
         d);
@@ -228,6 +230,7 @@ static void test_requests(void)
     CHECK_INT(indices[3], 59);
     CHECK_NEAR(times[0], 1.0, 1e-9);
     CHECK_NEAR(times[3], 59 / 30.0, 1e-9);
+    CHECK(indices[4] == -7 && times[4] == -7);
     CHECK_OK(video_plan(info, &pc, &(video_request){.n_frames = 9}, indices, times, MAX_FRAMES, &n, &d), d);
     CHECK_INT(n, 9);
     CHECK_INT(indices[8], 89);

@@ -30,8 +30,49 @@ enum { IS_SANITIZED = 1 };
 enum { IS_SANITIZED = 0 };
 #endif
 
+/* A worker between the caller and a real one: message K of what that one says (BEGIN is 0, frame 0 is 1) is preceded by an
+ * empty one of its kind (e), said twice (r), left out (d), or left out with all that follow but the END (l). */
+static int lie(char how, int at)
+{
+    struct {
+        uint32_t magic, kind;
+        uint64_t bytes;
+    } head, empty;
+    enum { LINK = 1, END = 3 };
+    char job[4096], *body = malloc(1 << 20);
+    int pair[2] = {-1, -1};
+    const ssize_t n_job = recv(LINK, job, sizeof job, 0);
+    if (!body || n_job <= 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+        return 1;
+    }
+    if (fork() == 0) {
+        return dup2(pair[1], LINK) == LINK ? video_worker_main() : 1;
+    }
+    close(pair[1]);
+    bool ok = file_write_all(pair[0], job, (size_t)n_job);
+    head.kind = 0;
+    for (int i = 0; ok && head.kind != END; i++) {
+        ok = file_read_all(pair[0], &head, sizeof head) && head.bytes <= 1 << 20 &&
+             file_read_all(pair[0], body, (size_t)head.bytes);
+        empty = head;
+        empty.bytes = 0;
+        if (ok && i == at && how == 'e') {
+            ok = file_write_all(LINK, &empty, sizeof empty);
+        }
+        const bool is_left_out = (i == at && how == 'd') || (i >= at && how == 'l' && head.kind != END);
+        for (int times = is_left_out ? 0 : i == at && how == 'r' ? 2 : 1; ok && times > 0; times--) {
+            ok = file_write_all(LINK, &head, sizeof head) && file_write_all(LINK, body, (size_t)head.bytes);
+        }
+    }
+    free(body);
+    return 0;
+}
+
 static int work_badly(const char *how)
 {
+    if (strncmp(how, "lie", 3) == 0) {
+        return lie(how[3], how[4] - '0');
+    }
     if (strcmp(how, "crash") == 0) {
         signal(SIGSEGV, SIG_DFL);
         raise(SIGSEGV);
@@ -252,6 +293,25 @@ static void test_bad_workers(void)
     CHECK(clock_ms() - start < 1e3 * (LIMIT_VIDEO_IDLE_S + 60));
 }
 
+/* A worker that says things in another order, or too few or too many of them. */
+static void test_lies(void)
+{
+    static const char *const lies[] = {"liee0", "liee1", "liee4", "lier0", "lier1",
+                                       "lied0", "lied1", "lied3", "liel1", "liel3"};
+    seen s = {0};
+    err_detail d;
+    CHECK_OK(show(&s, "h264_faststart.mp4", "lie-9", 60, 3, &d), d); /* 3 frames and the END */
+    CHECK_INT(s.n, 3);
+    for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
+        s = (seen){0};
+        const err_code err = show(&s, "h264_faststart.mp4", lies[i], 60, 3, &d);
+        if (err != ERR_CORRUPT || strcmp(d.name, "video_parse_error") != 0) {
+            fprintf(stderr, "  %s: %d, %s, %d frames\n", lies[i], (int)err, d.name, s.n);
+            CHECK(!"found out");
+        }
+    }
+}
+
 /* Out of memory in the middle: an error that names the video, whichever allocation it was. */
 static void test_out_of_memory(void)
 {
@@ -320,6 +380,7 @@ int main(int argc, char **argv)
     test_same_frames();
     test_errors();
     test_bad_workers();
+    test_lies();
     test_out_of_memory();
     test_stopping();
     test_confined();
