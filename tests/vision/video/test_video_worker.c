@@ -46,6 +46,7 @@ static int lie(char how, int at)
         return 1;
     }
     if (fork() == 0) {
+        close(pair[0]); /* so that it ends when nobody listens any more */
         return dup2(pair[1], LINK) == LINK ? video_worker_main() : 1;
     }
     close(pair[1]);
