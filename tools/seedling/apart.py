@@ -2,6 +2,7 @@
 
 usage: apart.py [DRAWS]      exit code 1 and the questions if some are alike, but for capitals and punctuation
 """
+import glob
 import json
 import os
 import random
@@ -26,9 +27,9 @@ def plain(text):
 
 def held():
     """The questions of the eval sets; of the tools only those that want a call, as greetings are greetings."""
-    load = lambda name: json.load(open(os.path.join(EVAL, name), encoding="utf-8"))
-    found = [q for _, q, _ in load("prompts.json") + load("prompts2.json") + load("prompts3.json") + load("prompts4.json") + load("prompts5.json") + load("prompts6.json")] + [q for q, _ in load("schemas.json")]
-    wanted = {plain(q) for q in found + [t["messages"][-1]["content"] for t in load("tools.json") if t["call"]]}
+    load = lambda pattern: [x for name in sorted(glob.glob(os.path.join(EVAL, pattern))) for x in json.load(open(name, encoding="utf-8"))]
+    found = [q for _, q, _ in load("prompts*.json")] + [q for q, _ in load("schemas.json")]
+    wanted = {plain(q) for q in found + [t["messages"][-1]["content"] for t in load("tools*.json") if t["call"]]}
     return {q for q in wanted if not re.fullmatch(r"\d+ plus \d+", q)}  # any two numbers may be drawn
 
 
