@@ -296,11 +296,11 @@ int main(int argc, char **argv)
         {{"temperature 1", 1.0f, 1.0f, 1.0f, 0},
          {{"temperature 1.5", 1.5f, 1.0f, 1.0f, 0}, {"top-p 0.9", 1.0f, 0.9f, 1.0f, 0}},
          2},
-        {{"temperature 1.3, top-p 0.9, top-k 10, repetition penalty 1.1", 1.3f, 0.9f, 1.1f, 10},
-         {{"temperature 1", 1.0f, 0.9f, 1.1f, 10},
-          {"top-p 0.8", 1.3f, 0.8f, 1.1f, 10},
+        {{"temperature 1.3, top-p 0.9, top-k 6, repetition penalty 1.1", 1.3f, 0.9f, 1.1f, 6},
+         {{"temperature 1", 1.0f, 0.9f, 1.1f, 6},
+          {"top-p 0.8", 1.3f, 0.8f, 1.1f, 6},
           {"top-k 0", 1.3f, 0.9f, 1.1f, 0},
-          {"repetition penalty 1.5", 1.3f, 0.9f, 1.5f, 10}}, /* the last: it orders the tokens anew */
+          {"repetition penalty 1.5", 1.3f, 0.9f, 1.5f, 6}}, /* the last: it orders the tokens anew */
          4},
     };
     const size_t n_draws = argc > 1 ? strtoul(argv[1], NULL, 10) : 1536;

@@ -362,17 +362,17 @@ def test_alone(_):
     t.ask("What is 7 plus 5?")
     assert b"12" in t.seen
     t.ask(f"/image {CAT}")
-    t.send("What color is it?\r")
+    t.send("What color is the triangle?\r")
     t.expect("green.*> ")
     t.send("\x04")
     assert t.end() == 0
     eventually(lambda: not children(), "the server of a chat goes with it")
-    assert "What color is it?" in open(history, encoding="utf8").read().replace("\\040", " ")
+    assert "What color is the triangle?" in open(history, encoding="utf8").read().replace("\\040", " ")
     assert os.stat(history).st_mode & 0o77 == 0
     t = Terminal(args)
     t.expect("leaves.*> ")
     t.send("\x1b[A")
-    t.expect("What color is it")
+    t.expect("What color is the triangle")
     os.kill(t.pid, signal.SIGKILL)
     t.end()
     eventually(lambda: not children(), "the server of a chat that was killed goes, too")

@@ -115,7 +115,7 @@ test('an answer cut while it thinks says so', async () => {
 });
 
 test('a call that is asked for comes, behind the thoughts', async () => {
-    const question = 'Good morning';
+    const question = 'Hi there';
     for (const more of [{}, { enable_thinking: true }, { enable_thinking: true, reasoning_budget: 2 }, { mtp: false }]) {
         const any = (await ask(question, { tools, tool_choice: 'required', parallel_tool_calls: false, ...more })).choices[0];
         assert.equal(any.finish_reason, 'tool_calls');
