@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/check.h"
+
 static inline size_t open_files(void)
 {
     char line[8192];

@@ -14,7 +14,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(sys.argv[1])
-COMPILER = [sys.argv[2], "-std=gnu17", "-fsyntax-only", "-DPARLEY_SOURCE_DIR=\"\"",
+COMPILER = [sys.argv[2], "-std=gnu17", "-fsyntax-only", "-DPARLEY_SOURCE_DIR=\"\"", "-DPARLEY_BUILD_DIR=\"\"",
             "-Werror=implicit-function-declaration",
             "-Werror=incompatible-pointer-types", "-Werror=int-conversion"]
 FOLDERS = ("base", "bench", "compute", "engine", "model", "server", "tests", "text", "tools", "vision")

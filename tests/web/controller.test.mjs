@@ -2,18 +2,15 @@
  * views hear. The server and the keeper are made up. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { makeTime } from './made_up.mjs';
+import { makeStorage, makeTime } from './made_up.mjs';
 import { Chat } from '../../web/js/state/chat.js';
+import { readDrafts } from '../../web/js/state/drafts.js';
 import { Settings } from '../../web/js/state/settings.js';
 import { noteUnsaved, takeUpUnsaved } from '../../web/js/state/unsaved.js';
 
 const time = makeTime();
 const kept = new Map();
-globalThis.localStorage = new Proxy({}, {
-    get: (_, name) => ({ getItem: (key) => kept.get(key) ?? null, setItem: (key, value) => void kept.set(key, value), removeItem: (key) => void kept.delete(key) })[name],
-    ownKeys: () => [...kept.keys()],
-    getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }),
-});
+globalThis.localStorage = makeStorage(kept);
 globalThis.document = { hidden: true, baseURI: 'http://host/' };
 globalThis.navigator ??= /** @type {any} */ ({});
 const window = {};
@@ -426,7 +423,7 @@ test('questions that wait: one after the other, taken back, and not where anothe
 test('drafts are of their chat, an empty one of none; they go with what is sent', async () => {
     const { chat, current } = await withChat();
     chat.keepDraft('words', []);
-    assert.deepEqual([chat.draft, JSON.parse(kept.get('parley.drafts'))], [{ text: 'words', attachments: [] }, { [current.id]: 'words' }]);
+    assert.deepEqual([chat.draft, readDrafts()], [{ text: 'words', attachments: [] }, { [current.id]: 'words' }]);
     chat.newChat();
     assert.equal(chat.draft, undefined);
     chat.keepDraft('', [{ id: 'f' }]);
@@ -436,7 +433,7 @@ test('drafts are of their chat, an empty one of none; they go with what is sent'
     chat.keepDraft('x', []);
     chat.send('x', []);
     assert.equal(chat.drafts.has('new'), false);
-    assert.deepEqual(JSON.parse(kept.get('parley.drafts')), { [current.id]: 'words' });
+    assert.deepEqual(readDrafts(), { [current.id]: 'words' });
 });
 
 test('other words for an answer and for a question, other answers, and which one is shown', async () => {

@@ -12,6 +12,7 @@ import { callAgain, choiceWith, decide, takeImages, toolFields } from '../../web
 import { fromJson, notThere, toJson } from '../../web/js/state/transfer.js';
 import { frameTimes, videoTokens } from '../../web/js/state/video-plan.js';
 import { formatBytes, formatCount, formatDuration, formatRate, isTouchDevice, newId } from '../../web/js/util.js';
+import { makeStorage } from './made_up.mjs';
 
 function small() {
     const chat = newConversation({ seed: 7 });
@@ -206,8 +207,10 @@ test("a person's word about calls, and a call once more", () => {
 
 test('settings and drafts are kept, and work where nothing can be kept', () => {
     const store = new Map();
-    let full = false;
-    globalThis.localStorage = /** @type {any} */ ({ getItem: (key) => store.get(key) ?? null, setItem: (key, value) => { if (full) throw new Error('full'); store.set(key, value); } });
+    globalThis.localStorage = makeStorage(store);
+    const { now } = Date;
+    let ms = 0;
+    Date.now = () => (ms += 1);
     const settings = new Settings();
     let changes = 0;
     settings.addEventListener('change', () => (changes += 1));
@@ -221,12 +224,24 @@ test('settings and drafts are kept, and work where nothing can be kept', () => {
     assert.deepEqual(Object.keys(readDrafts()), ['b']);
     for (let i = 0; i < 50; i += 1) writeDraft(`n${i}`, 'x');
     assert.deepEqual([Object.keys(readDrafts()).length, 'b' in readDrafts(), 'n49' in readDrafts()], [50, false, true]);
+    store.clear();
     store.set('parley.drafts', '{"a":7,"b":"x"}');
-    assert.deepEqual(readDrafts(), { b: 'x' });
+    assert.deepEqual([readDrafts(), readDrafts(), store.has('parley.drafts')], [{ b: 'x' }, { b: 'x' }, false], 'those of an older version');
+    const seen = new Map(store);
+    writeDraft('a', 'of one tab');
+    globalThis.localStorage = makeStorage(seen); // as another tab sees them for a moment
+    writeDraft('b', 'of another');
+    for (const [key, value] of seen) if (value !== store.get(key)) assert.equal(key, 'parley.draft.b');
+    globalThis.localStorage = makeStorage(store);
+    for (const odd of ['{', '7', '{}', 'null']) store.set('parley.draft.c', odd) && assert.deepEqual(Object.keys(readDrafts()), ['a', 'b'], odd);
+    store.clear();
     store.set('parley.drafts', '{');
     store.set('parley.settings', '{');
     assert.deepEqual([readDrafts(), new Settings().get('theme')], [{}, 'system']);
-    full = true;
+    globalThis.localStorage.setItem = () => {
+        throw new Error('full');
+    };
+    Date.now = now;
     settings.set('theme', 'light');
     writeDraft('c', 'x');
     assert.equal(settings.get('theme'), 'light');

@@ -5,7 +5,16 @@
  *     const sockets = makeSockets();
  *     sockets.at(-1).greet({ server: { state: 'ready' } });
  *     const net = makeFetch((request) => reply({ data: [] }));
+ *     globalThis.localStorage = makeStorage(new Map());
  */
+
+/** localStorage over a map, its keys listed as browsers do. @param {Map<string, string>} kept */
+export const makeStorage = (kept) => /** @type {any} */ (new Proxy({}, {
+    get: (own, name) => own[name] ?? { getItem: (key) => kept.get(key) ?? null, setItem: (key, value) => void kept.set(key, value), removeItem: (key) => void kept.delete(key) }[name],
+    set: (own, name, value) => Boolean((own[name] = value)),
+    ownKeys: () => [...kept.keys()],
+    getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }),
+}));
 
 /** Timers and clocks. Math.random gives what `time.random` says. */
 export function makeTime() {

@@ -402,6 +402,7 @@ export async function startMock(given = {}) {
     }
 
     await new Promise((resolve) => http.listen(given.port ?? 0, '127.0.0.1', () => resolve(undefined)));
+    http.unref(); // a test that failed before close() ends, too
     const { port } = /** @type {import('node:net').AddressInfo} */ (http.address());
     return {
         url: `http://127.0.0.1:${port}/`,
