@@ -70,7 +70,10 @@ writeFileSync(config, JSON.stringify({ mcpServers: { anywhere: { builtin: 'fetch
 const server = await startServer(['serve', '--port', '0', '--upstream', `up=${upstream.url}`, '--mcp-config', config, '--tools', `folder=${folder},fetch=127.0.0.1,calculator`, '--tools', 'fetch=localhost', '--drain-timeout', '1']);
 const servers = async () => Object.fromEntries((await request(server, { path: '/v1/mcp' })).json().data.map((one) => [one.server_label, one]));
 await eventually(async () => (await request(server, { path: '/v1/models' })).json().data.length, 1);
-await eventually(async () => ['folder', 'fetch', 'anywhere'].filter(async (label) => (await servers())[label].state === 'ready').length, 3);
+await eventually(async () => {
+    const all = await servers();
+    return ['folder', 'fetch', 'anywhere'].filter((label) => all[label].state === 'ready').length;
+}, 3);
 
 /** What a call brings: its text, or 'Error: ' and what was wrong. */
 async function call(server_label, name, args) {
