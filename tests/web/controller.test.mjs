@@ -6,6 +6,7 @@ import { makeStorage, makeTime } from './made_up.mjs';
 import { Chat } from '../../web/js/state/chat.js';
 import { readDrafts } from '../../web/js/state/drafts.js';
 import { Settings } from '../../web/js/state/settings.js';
+import { throttleFrames } from '../../web/js/util.js';
 import { noteUnsaved, takeUpUnsaved } from '../../web/js/state/unsaved.js';
 
 const time = makeTime();
@@ -643,4 +644,22 @@ test('notes: a deleted chat, a name, and a chat that cannot be read now', async 
     chat.removed.add([...chat.saving.keys()][0]);
     noteUnsaved(chat);
     assert.equal(left(), 0, 'what was deleted is not noted');
+});
+
+test('what is drawn again while it is drawn comes after the shortest time, and the last call is not lost', async () => {
+    let runs = 0;
+    const draw = throttleFrames(() => {
+        runs += 1;
+        if (runs === 1) draw();
+    }, 50);
+    draw();
+    draw();
+    await time.pass(1);
+    assert.equal(runs, 1);
+    await time.pass(48);
+    assert.equal(runs, 1);
+    await time.pass(2);
+    assert.equal(runs, 2);
+    await time.pass(1000);
+    assert.equal(runs, 2);
 });

@@ -89,6 +89,7 @@ test('a link is made by keys alone, and shows the chat with its image, and nothi
     const reader = await browser.newPage();
     await reader.goto(url);
     await reader.getByText('There is no such link').waitFor();
+    assert.equal(await reader.getByRole('button', { name: 'Try again' }).count(), 0);
     assert.equal(await reader.locator('.bubble').count(), 0);
     await reader.close();
     await context.close();
@@ -102,10 +103,14 @@ test('what models write does nothing on that page either; a server that is away 
         { id: 'b', parent: 'a', role: 'assistant', text: bad }, { id: 'c', parent: 'b', role: 'user', text: '', erased: true },
     ] };
     let away = true;
-    await page.route('**/v1/shared/**', (route) => (away ? route.abort() : route.request().url().includes('/files/') ? route.fulfill({ status: 404, json: {} }) : route.fulfill({ json: chat })));
+    let busy = true;
+    await page.route('**/v1/shared/**', (route) => (away ? route.abort() : busy ? route.fulfill({ status: 503, json: { error: { message: 'The server is busy.' } } }) : route.request().url().includes('/files/') ? route.fulfill({ status: 404, json: {} }) : route.fulfill({ json: chat })));
     await page.goto(`${server.url}shared.html#${'0'.repeat(32)}`);
     await page.getByText('The server cannot be reached.').waitFor();
     away = false;
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('The server is busy.').waitFor();
+    busy = false;
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByRole('heading', { name: '<b>hit</b>' }).waitFor();
     await page.getByText('The link ends on').waitFor();

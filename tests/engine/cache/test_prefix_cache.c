@@ -126,6 +126,32 @@ static void test_least_recently_used(const tiny *t)
     seq_state_destroy(s);
 }
 
+/* What is forgotten is not found from then on, though its memory goes with the next sweep. */
+static void test_forgotten(const tiny *t)
+{
+    prefix_cache *pc = prefix_cache_create(64 << 20, 8, TINY_H);
+    seq_state *s = tiny_seq(t);
+    const uint64_t one = 1;
+    tiny_run(t, s, ids, 20, false, false);
+    for (uint64_t scope = 0; scope < 3; scope++) {
+        make_key(scope, ids, 100);
+        CHECK(prefix_cache_store(pc, key, 21, s, decoder_hidden(t->sc, 19)));
+    }
+    const size_t three = prefix_cache_get_stats(pc).bytes;
+    for (int all = 0; all < 2; all++) {
+        prefix_cache_forget(pc, all ? NULL : &one);
+        for (uint64_t scope = 0; scope < 3; scope++) {
+            make_key(scope, ids, 100);
+            CHECK_INT(find(pc, 101) != NULL, !all && scope != one);
+        }
+        prefix_cache_sweep(pc);
+        CHECK_INT(prefix_cache_get_stats(pc).n_entries, all ? 0 : 2);
+        CHECK_INT(prefix_cache_get_stats(pc).bytes, all ? 0 : three / 3 * 2);
+    }
+    seq_state_destroy(s);
+    prefix_cache_destroy(pc);
+}
+
 int main(void)
 {
     CHECK_INT(tiny_ids(ids, TINY_CTX), 730);
@@ -133,6 +159,7 @@ int main(void)
     test_longest_prefix(&t);
     test_one_entry(&t);
     test_least_recently_used(&t);
+    test_forgotten(&t);
     tiny_close(&t); /* every block was given back */
     CHECK_DONE();
 }
