@@ -245,30 +245,47 @@ static void unpack_q4_generic(uint8_t *out, const void *row, size_t K)
     }
 }
 
-/* Row t of a panel in 8 bits, blocks b0 .. b0+n-1, which share a scale. x: NULL, or the `known` columns
- * that there are of them. */
-static void pack_q_row(tile_q_block *out, size_t b0, size_t n, size_t t, const float *x, size_t known)
+/* Blocks of a row that share a scale, x = scale * q; sums are those of a block's first half and of all of it. */
+typedef struct rounded_share {
+    int8_t q[TILE_SHARE][QUANT_BLOCK];
+    int32_t sums[TILE_SHARE][2];
+    float scale;
+} rounded_share;
+
+/* n blocks, of whose columns x has the first `known`; x: NULL where it has none. */
+static void round_share(rounded_share *out, size_t n, const float *x, size_t known)
 {
     float most = 0;
     for (size_t k = 0; k < known; k++) {
         most = fmaxf(most, fabsf(x[k]));
     }
     const float inverse = most > 0 ? 127.0f / most : 0;
-    out[b0].scale[t] = most / 127.0f;
+    out->scale = most / 127.0f;
     for (size_t b = 0; b < n; b++) {
-        tile_q_block *block = &out[b0 + b];
         int32_t sum = 0;
         for (size_t i = 0; i < QUANT_BLOCK; i++) {
             const size_t k = b * QUANT_BLOCK + i;
-            const int8_t q = (int8_t)(k < known ? rintf(x[k] * inverse) : 0.0f);
-            const uint32_t byte = (uint32_t)(uint8_t)q << (i % 4 * 8);
-            block->q[i / 4][t] = i % 4 ? block->q[i / 4][t] | byte : byte;
-            sum += q;
-            if (i + 1 == QUANT_BLOCK / 2) {
-                block->offset_first[t] = -128 * sum;
-            }
+            out->q[b][i] = (int8_t)(k < known ? rintf(x[k] * inverse) : 0.0f);
+            sum += out->q[b][i];
+            out->sums[b][i / (QUANT_BLOCK / 2)] = sum;
         }
-        block->offset[t] = -128 * sum;
+    }
+}
+
+/* Row t of a panel in 8 bits, blocks b0 .. b0+n-1, which share a scale. */
+static void pack_q_row(tile_q_block *out, size_t b0, size_t n, size_t t, const float *x, size_t known)
+{
+    rounded_share r;
+    round_share(&r, n, x, known);
+    out[b0].scale[t] = r.scale;
+    for (size_t b = 0; b < n; b++) {
+        tile_q_block *block = &out[b0 + b];
+        for (size_t i = 0; i < QUANT_BLOCK; i++) {
+            const uint32_t byte = (uint32_t)(uint8_t)r.q[b][i] << (i % 4 * 8);
+            block->q[i / 4][t] = i % 4 ? block->q[i / 4][t] | byte : byte;
+        }
+        block->offset_first[t] = -128 * r.sums[b][0];
+        block->offset[t] = -128 * r.sums[b][1];
     }
 }
 
@@ -329,25 +346,13 @@ static void tile_q_generic(float *sums, const tile_q_block *x, const tile_q_rows
 /* Row t of a share of n blocks; x has `known` columns of it. */
 static void pack_x_row(tile_x_share *out, size_t n, size_t t, const float *x, size_t known)
 {
-    float most = 0;
-    for (size_t k = 0; k < known; k++) {
-        most = fmaxf(most, fabsf(x[k]));
-    }
-    const float inverse = most > 0 ? 127.0f / most : 0;
-    out->scale[t] = most / 127.0f;
+    rounded_share r;
+    round_share(&r, n, x, known);
+    out->scale[t] = r.scale;
     for (size_t b = 0; b < n; b++) {
-        int8_t q[QUANT_BLOCK];
-        int32_t sum = 0;
-        for (size_t i = 0; i < QUANT_BLOCK; i++) {
-            const size_t k = b * QUANT_BLOCK + i;
-            q[i] = (int8_t)(k < known ? rintf(x[k] * inverse) : 0.0f);
-            sum += q[i];
-            if (i + 1 == QUANT_BLOCK / 2) {
-                out->offset_first[b][t] = (float)(-128 * sum);
-            }
-        }
-        memcpy(out->q[b][t], q, sizeof q);
-        out->offset[b][t] = (float)(-128 * sum);
+        memcpy(out->q[b][t], r.q[b], sizeof r.q[b]);
+        out->offset_first[b][t] = (float)(-128 * r.sums[b][0]);
+        out->offset[b][t] = (float)(-128 * r.sums[b][1]);
     }
 }
 

@@ -97,6 +97,20 @@ export function rawSocket(server) {
     return raw;
 }
 
+/** Stops the server in the middle of its work, not as it waits for sockets, and lets it go on after some time. `meanwhile`
+ * is what comes while it has no processor. The sockets that give it work, which are the caller's to destroy. */
+export async function takeProcessor(server, ms, meanwhile) {
+    const head = `GET /health HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n\r\n`;
+    const crowd = Array.from({ length: 20 }, () => rawSocket(server));
+    crowd.forEach((raw) => raw.send(head.repeat(1300)));
+    await Promise.any(crowd.map((raw) => raw.until((d) => d.length > 0)));
+    process.kill(server.child.pid, 'SIGSTOP');
+    meanwhile();
+    await sleep(ms);
+    process.kill(server.child.pid, 'SIGCONT');
+    return crowd;
+}
+
 /** Parses one reply at the start of `data`; null if it is not whole. */
 export function parseReply(data, isHead = false) {
     const end = data.indexOf('\r\n\r\n');

@@ -4,6 +4,9 @@
  */
 import { formatNumber, t } from './language.js';
 
+/** The keys of localStorage that begin so. @param {string} prefix @returns {string[]} */
+export const storedKeys = (prefix) => Object.keys(localStorage).filter((key) => key.startsWith(prefix));
+
 /** An unguessable 128-bit id, as 22 letters of base64url. @param {string} [prefix] */
 export function newId(prefix = '') {
     const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { parseReply, rawSocket, runTests, sleep, startServer, test } from '../client.mjs';
+import { parseReply, rawSocket, runTests, sleep, startServer, takeProcessor, test } from '../client.mjs';
 
 const server = await startServer(['--allow-host', 'example.com', '--max-body', '20000', '--header-timeout', '60']);
 await server.ready();
@@ -312,16 +312,11 @@ test('what came while the server had no processor is not late', async () => {
     assert.ok(await body.until((d) => d.includes('100 Continue\r\n\r\n'))); // the others came before it
     body.data = Buffer.alloc(0);
     body.send(chunks.slice(0, 5));
-    /* Work for a while: it is stopped in the middle of it, not as it waits for sockets. */
-    const crowd = Array.from({ length: 20 }, () => rawSocket(hasty));
-    crowd.forEach((raw) => raw.send(`${HEAD}\r\n`.repeat(1300)));
-    await Promise.any(crowd.map((raw) => raw.until((d) => d.length > 0)));
-    process.kill(hasty.child.pid, 'SIGSTOP');
-    fresh.send(`${HEAD}\r\n`);
-    head.send('\r\n');
-    body.send(chunks.slice(5));
-    await sleep(2000); // longer than a head and a body may take
-    process.kill(hasty.child.pid, 'SIGCONT');
+    const crowd = await takeProcessor(hasty, 2000, () => { // longer than a head and a body may take
+        fresh.send(`${HEAD}\r\n`);
+        head.send('\r\n');
+        body.send(chunks.slice(5));
+    });
     for (const [name, raw] of Object.entries({ fresh, head, body })) {
         await raw.until((d) => parseReply(d) !== null, PATIENCE);
         assert.equal(parseReply(raw.data)?.status, 200, name);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Socket, chat, eventually, joinChat, metric, parseReply, post, rawSocket, request, runTests, sleep, startServer, test } from '../client.mjs';
+import { Socket, chat, eventually, joinChat, metric, parseReply, post, rawSocket, request, runTests, sleep, startServer, takeProcessor, test } from '../client.mjs';
 
 const root = new URL('../../../', import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), 'utf8');
@@ -250,28 +250,16 @@ test('a socket that answers no ping', async () => {
     assert.equal(await server.stop(), 0);
 });
 
-/** Stops the server in the middle of its work, not as it waits for sockets, and lets it go on after some time. */
-async function takeProcessor(server, ms, meanwhile) {
-    const head = `GET /health HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n\r\n`;
-    const crowd = Array.from({ length: 20 }, () => rawSocket(server));
-    crowd.forEach((raw) => raw.send(head.repeat(1300)));
-    await Promise.any(crowd.map((raw) => raw.until((d) => d.length > 0)));
-    process.kill(server.child.pid, 'SIGSTOP');
-    meanwhile?.();
-    await sleep(ms);
-    process.kill(server.child.pid, 'SIGCONT');
-    crowd.forEach((raw) => raw.socket.destroy());
-}
-
 test('a pong that came while the server had no processor is not late', async () => {
     const server = await startServer(['--ws-ping', '3']);
     await server.ready();
     const ws = await Socket.open(server);
     assert.ok(await ws.raw.until((d) => d.includes(0x89), 30000), 'a ping');
-    await takeProcessor(server, 3500, () => ws.raw.send(Socket.frame(10, ''))); // longer than a pong may take
+    const crowd = await takeProcessor(server, 3500, () => ws.raw.send(Socket.frame(10, ''))); // longer than a pong may take
     ws.send({ type: 'response.create', input: 'hi' });
     assert.ok(await ws.wait('response.completed'));
     ws.destroy();
+    crowd.forEach((raw) => raw.socket.destroy());
     assert.equal(await server.stop(), 0);
 });
 

@@ -2,6 +2,7 @@
  * What is being written: the words survive a reload, the images last as long as the page. Each chat
  * has a record of its own: a tab sees what others store a moment late, and must not write it back.
  */
+import { storedKeys } from '../util.js';
 
 const KEY = 'parley.draft.';
 const OLD_KEY = 'parley.drafts'; // of versions that kept all in one record
@@ -10,7 +11,6 @@ const DRAFTS_MAX = 50;
 
 /** What is kept, the latest first. @returns {{key: string, text: string, at: number}[]} */
 function records() {
-    const keys = Object.keys(localStorage).filter((key) => key.startsWith(KEY));
     const read = (key) => {
         try {
             const { text, at } = JSON.parse(localStorage.getItem(key) ?? '');
@@ -19,7 +19,7 @@ function records() {
             return { key, text: null, at: 0 };
         }
     };
-    return keys.map(read).sort((a, b) => b.at - a.at);
+    return storedKeys(KEY).map(read).sort((a, b) => b.at - a.at);
 }
 
 /** The words that an older version kept go into records of their own. */
@@ -49,8 +49,7 @@ export function writeDraft(id, text) {
     try {
         if (!text) return localStorage.removeItem(KEY + id);
         localStorage.setItem(KEY + id, JSON.stringify({ text: text.slice(0, DRAFT_MAX), at: Date.now() }));
-        const keys = Object.keys(localStorage).filter((key) => key.startsWith(KEY));
-        if (keys.length > DRAFTS_MAX) for (const { key } of records().slice(DRAFTS_MAX)) localStorage.removeItem(key);
+        if (storedKeys(KEY).length > DRAFTS_MAX) for (const { key } of records().slice(DRAFTS_MAX)) localStorage.removeItem(key);
     } catch {
         // No storage: the drafts last as long as the page.
     }

@@ -10,7 +10,7 @@
  * change), or `{id, news}` with what merge.js says of a chat.
  */
 import { applyNews, madeAgain, newsOf, unknown } from './merge.js';
-import { newId } from '../util.js';
+import { newId, storedKeys } from '../util.js';
 
 const KEY = 'parley.unsaved.';
 
@@ -33,8 +33,7 @@ export function noteUnsaved({ history, intents, removed, saving }) {
 /** @returns {[string, any][]} key and note */
 function notes() {
     try {
-        const keys = Object.keys(localStorage).filter((key) => key.startsWith(KEY));
-        return keys.map((key) => [key, JSON.parse(localStorage.getItem(key) ?? '{}')]);
+        return storedKeys(KEY).map((key) => [key, JSON.parse(localStorage.getItem(key) ?? '{}')]);
     } catch {
         return [];
     }
