@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "model/checkpoint/checkpoint.h"
+#include "model/model_parts.h"
 
 enum { MAX_POINTS = 3000 };
 
@@ -51,6 +52,11 @@ static err_code open_model(void *context)
     model *m = NULL;
     const err_code err = model_open(&m, f->path, &mo, NULL);
     CHECK((m != NULL) == (err == ERR_OK));
+    const weights *w = m && f->n_bits ? model_get_parts(m)->weights : NULL;
+    for (size_t i = 0; w && i < w->n_matrices; i++) {
+        CHECK_INT(w->matrices[i].at->type,
+                  DTYPE_Q8); /* also where the file of an earlier call was not read */
+    }
     model_close(m);
     return or_too_long(err);
 }
