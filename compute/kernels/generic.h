@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#include "compute/kernels/ops.h"
+
 enum { LANES = 16 };
 
 /* Lanes l and l+8, l+4, l+2, l+1 are added. */
@@ -20,5 +22,8 @@ static inline float add_lanes(float lane[LANES])
     }
     return lane[0];
 }
+
+/* Of the table in ops.h; in ops_kv_generic.c. */
+void attend_q_generic(attend_queries *to, const attend_keys *keys);
 
 #endif

@@ -61,9 +61,9 @@ enum { TILE_SHARE = 8 };
 /* One block of columns of a panel in 8 bits, rows side by side: x = scale * q. */
 typedef struct tile_q_block {
     uint32_t q[QUANT_BLOCK / 4][TILE_ROWS]; /* columns 4i .. 4i+3, the first in the lowest byte */
-    int32_t offset[TILE_ROWS]; /* -128 times the sum of the block's q; zeros, where weights_q is: see there */
-    int32_t offset_first[TILE_ROWS]; /* the same of its first 16 columns */
-    float scale[TILE_ROWS];          /* in the first of TILE_SHARE blocks, for all of them */
+    int32_t offset[TILE_ROWS];              /* -128 times the sum of the block's q */
+    int32_t offset_first[TILE_ROWS];        /* the same of its first 16 columns */
+    float scale[TILE_ROWS];                 /* in the first of TILE_SHARE blocks, for all of them */
 } tile_q_block;
 
 /* Rows of weights for tile_q: bytes, and a scale for every block. */
@@ -98,6 +98,39 @@ typedef struct tile_q_turned {
     float *minimum; /* as scale, each times -1/128, which is what offsets want; or NULL: as in tile_q_rows */
     bool halves;
 } tile_q_turned;
+
+/* Attention in 8 bits: queries, and keys, side by side; keys of a tile, which share the scales of their values, and
+ * of a panel of them, whose largest weight is 255; columns of values side by side. */
+enum { ATTEND_SIDE = 16, ATTEND_KEYS = 256, ATTEND_PANEL = 64, ATTEND_COLUMNS = 8 };
+
+/* ATTEND_TOP: log2(255). ATTEND_FAR: below every score, where a softmax begins. */
+#define ATTEND_TOP   7.99435344f
+#define ATTEND_LEAST 64.0f
+#define ATTEND_FAR   1e38f
+#define ATTEND_C1    0.69328293f
+#define ATTEND_C2    0.24221100f
+#define ATTEND_C3    0.05500894f
+
+/* A tile of n keys and values, 1 <= n <= ATTEND_KEYS: number = scale * q. Four numbers are a word, the first in the
+ * lowest byte, zeros behind the last. */
+typedef struct attend_keys {
+    size_t n, hd;
+    const uint32_t *k;    /* [n / ATTEND_SIDE rounded up, (hd+3)/4, ATTEND_SIDE]: of the columns of a key */
+    const float *k_scale; /* for each k, zeros behind the last */
+    const int32_t *k_offset; /* -128 times the sum of a key's q, likewise */
+    const uint32_t
+        *v; /* [hd / ATTEND_COLUMNS rounded up, ATTEND_KEYS/4, ATTEND_COLUMNS]: of the keys of a column */
+    const float *v_scale; /* for each column, zeros behind the last */
+} attend_keys;
+
+/* ATTEND_SIDE queries and the softmax under way. Begin with max = -ATTEND_FAR, sum and mix zeros. */
+typedef struct attend_queries {
+    const uint32_t *q;        /* [(hd+3)/4, ATTEND_SIDE] words as above, of q + 128 */
+    float scale[ATTEND_SIDE]; /* times log2(e) */
+    float max[ATTEND_SIDE], sum[ATTEND_SIDE];
+    float
+        *mix; /* [hd rounded up to ATTEND_COLUMNS, ATTEND_SIDE]: the values so far; an output is mix / sum */
+} attend_queries;
 
 /* M x K times K x N; strides in floats. */
 typedef void mul_fn(float *c, size_t c_stride, const float *a, size_t a_stride, const float *b,
@@ -232,10 +265,16 @@ typedef struct ops {
      * *sum, and returns the factor exp(old max - new max) for what was accumulated before. Start
      * with *max = -INFINITY, *sum = 0. */
     float (*softmax_tile)(float *s, size_t n, float *max, float *sum);
-    /* Weights in 8 bits of n scores, 1 <= n <= TILE_ROWS: out[i] = 255 * exp(s[i] - *max), at most one off, *max
-     * the largest of them; zeros from n up to TILE_ROWS. Returns the sum of out. As rows of weights for
-     * tile_q they begin at 0: the offsets of x are zeros. NULL where tile_q is not faster than floats. */
-    int32_t (*weights_q)(uint8_t *out, const float *s, size_t n, float *max);
+    /* Attention of ATTEND_SIDE queries to a tile of keys in 8 bits, an online softmax again. A score is the products'
+     * integer sum, as a float, times k_scale. In each ATTEND_PANEL keys, with top the largest score, a weight is
+     * 2^(score * scale + (ATTEND_TOP - top * scale)), each of both sums fused, rounded to nearest even, 255 at
+     * most: so a key that stands out costs those of other panels nothing of theirs. *max becomes the largest score
+     * so far; a panel counts times 2^((top - max) * scale), what there was before times 2^((old max - max) * scale),
+     * both exponents -ATTEND_LEAST at least. sum takes weights; mix, after it was multiplied with that, the sum over
+     * panels, from zero and rising, of (float)(weights . v) * the panel's factor, fused, times v_scale, fused.
+     * 2^t = 2^i * (((ATTEND_C3 * f + ATTEND_C2) * f + ATTEND_C1) * f + 1), fused, i the nearest integer to t
+     * and f = t - i. NULL where this is not faster than floats. */
+    void (*attend_q)(attend_queries *to, const attend_keys *keys);
 
     /* ---- GatedDeltaNet ---- */
 

@@ -41,7 +41,7 @@ const ops *ops_avx512(void)
 /* What the tables from VNNI on share. */
 #define OPS_VNNI_MEMBERS                                                                                     \
     OPS_512_MEMBERS, .kv = KV_OPS_VNNI, .dot_q = {dot_q8_vnni, dot_q4_vnni},                                 \
-                     .panel_q = {panel_q8_vnni, panel_q4_vnni}, .weights_q = weights_q_vnni,                 \
+                     .panel_q = {panel_q8_vnni, panel_q4_vnni}, .attend_q = attend_q_vnni,                   \
                      .peak_q = peak_q_vnni, .ggml = ggml_kernels_avx512_vnni
 
 const ops *ops_avx512_vnni(void)

@@ -638,20 +638,6 @@ static float softmax_tile_generic(float *s, size_t n, float *max, float *sum)
     return factor;
 }
 
-static int32_t weights_q_generic(uint8_t *out, const float *s, size_t n, float *max)
-{
-    int32_t sum = 0;
-    *max = s[0];
-    for (size_t i = 1; i < n; i++) {
-        *max = s[i] > *max ? s[i] : *max;
-    }
-    for (size_t i = 0; i < TILE_ROWS; i++) {
-        out[i] = (uint8_t)(i < n ? rintf(255.0f * expf(s[i] - *max)) : 0.0f);
-        sum += out[i];
-    }
-    return sum;
-}
-
 static void conv_silu_generic(float *out, size_t out_stride, const float *u, size_t u_stride,
                               const float *tail, size_t tail_stride, const float *w, const float *bias,
                               size_t T, size_t n)
@@ -727,7 +713,7 @@ const ops *ops_generic(void)
         .gelu_erf = gelu_erf_generic,
         .rope = rope_generic,
         .softmax_tile = softmax_tile_generic,
-        .weights_q = weights_q_generic,
+        .attend_q = attend_q_generic,
         .conv_silu = conv_silu_generic,
         .delta_step = delta_step_generic,
     };

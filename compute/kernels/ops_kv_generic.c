@@ -320,6 +320,80 @@ static inline void mix_whole(float *out, size_t out_stride, const float *p, size
 KV_BY_TYPE(dot_q8, mix_q8, dot_whole, mix_whole, whole_byte)
 KV_BY_TYPE(dot_q4, mix_q4, dot_whole, mix_whole, whole_nibble)
 
+/* ---- attention in 8 bits ---- */
+
+/* 2^t as attend_q in ops.h defines it. */
+static float power_of_two(float t)
+{
+    enum { MOST = 200 }; /* beyond, a float is 0 or infinite */
+    const float whole = rintf(t), f = t - whole, i = whole > -MOST ? whole : -MOST;
+    return ldexpf(fmaf(fmaf(fmaf(ATTEND_C3, f, ATTEND_C2), f, ATTEND_C1), f, 1.0f), i < MOST ? (int)i : MOST);
+}
+
+static float panel_factor(float top, float most, float scale)
+{
+    const float t = (top - most) * scale;
+    return power_of_two(t > -ATTEND_LEAST ? t : -ATTEND_LEAST);
+}
+
+/* One query of attend_q: lane l. */
+static void attend_lane(attend_queries *to, const attend_keys *keys, size_t l)
+{
+    enum { PANELS = ATTEND_KEYS / ATTEND_PANEL };
+    const uint8_t *q = (const uint8_t *)to->q;
+    const int8_t *k_q = (const int8_t *)keys->k, *v_q = (const int8_t *)keys->v;
+    const size_t words = (keys->hd + 3) / 4;
+    const float scale = to->scale[l];
+    float scores[ATTEND_KEYS], tops[PANELS], most = to->max[l];
+    int32_t weights[ATTEND_KEYS];
+    for (size_t k = 0; k < keys->n; k++) {
+        int32_t s = keys->k_offset[k];
+        for (size_t i = 0; i < 4 * words; i++) {
+            const size_t word = k / ATTEND_SIDE * words + i / 4;
+            s += q[(i / 4 * ATTEND_SIDE + l) * 4 + i % 4] *
+                 k_q[(word * ATTEND_SIDE + k % ATTEND_SIDE) * 4 + i % 4];
+        }
+        scores[k] = (float)s * keys->k_scale[k];
+        float *top = &tops[k / ATTEND_PANEL];
+        *top = k % ATTEND_PANEL == 0 || scores[k] > *top ? scores[k] : *top;
+        most = scores[k] > most ? scores[k] : most;
+    }
+    const float kept = panel_factor(to->max[l], most, scale);
+    to->max[l] = most;
+    to->sum[l] *= kept;
+    for (size_t p = 0; p * ATTEND_PANEL < keys->n; p++) {
+        const float shift = fmaf(-tops[p], scale, ATTEND_TOP);
+        int32_t total = 0;
+        for (size_t k = p * ATTEND_PANEL; k < keys->n && k < (p + 1) * ATTEND_PANEL; k++) {
+            const float weight = rintf(power_of_two(fmaf(scores[k], scale, shift)));
+            weights[k] = weight < 255.0f ? (int32_t)weight : 255;
+            total += weights[k];
+        }
+        tops[p] = panel_factor(tops[p], most, scale);
+        to->sum[l] = fmaf((float)total, tops[p], to->sum[l]);
+    }
+    for (size_t d = 0; d < keys->hd; d++) {
+        float sum = 0;
+        for (size_t p = 0; p * ATTEND_PANEL < keys->n; p++) {
+            int32_t part = 0;
+            for (size_t k = p * ATTEND_PANEL; k < keys->n && k < (p + 1) * ATTEND_PANEL; k++) {
+                const size_t word = d / ATTEND_COLUMNS * (ATTEND_KEYS / 4) + k / 4;
+                part += weights[k] * v_q[(word * ATTEND_COLUMNS + d % ATTEND_COLUMNS) * 4 + k % 4];
+            }
+            sum = fmaf((float)part, tops[p], sum);
+        }
+        float *mix = &to->mix[d * ATTEND_SIDE + l];
+        *mix = fmaf(sum, keys->v_scale[d], *mix * kept);
+    }
+}
+
+void attend_q_generic(attend_queries *to, const attend_keys *keys)
+{
+    for (size_t l = 0; l < ATTEND_SIDE; l++) {
+        attend_lane(to, keys, l);
+    }
+}
+
 const kv_ops KV_OPS_GENERIC[KV_TYPES] = {
     {pack_f32, widen_f32, dot_f32, mix_f32}, {pack_bf16, widen_bf16, dot_bf16, mix_bf16},
     {pack_f16, widen_f16, dot_f16, mix_f16}, {pack_q8, widen_q8, dot_q8, mix_q8},

@@ -39,7 +39,7 @@ panel_q_fn panel_q8_vnni, panel_q4_vnni;
 void tile_q_avx2(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                  size_t n_blocks);
 int32_t peak_q_vnni(size_t rounds);
-int32_t weights_q_vnni(uint8_t *out, const float *s, size_t n, float *max);
+void attend_q_vnni(attend_queries *to, const attend_keys *keys);
 void tile_q_vnni(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                  size_t n_blocks);
 void pack_x_vnni(tile_x_share *out, const float *x, size_t x_stride, size_t T, size_t K);

@@ -1,10 +1,9 @@
 /* Tiles of blocks of 8 and 4 bits with AVX-512 VNNI: four weights of a row, broadcast, against 16 rows of
- * activations; and attention's weights in bytes. */
+ * activations; and attention in bytes. */
 #include "compute/kernels/ops_q.h"
 
 #if defined(__AVX512VNNI__)
 
-#include <math.h>
 #include <string.h>
 
 #include "compute/kernels/kernel.h"
@@ -342,38 +341,130 @@ void tile_turned_vnni(float *out, size_t out_stride, const tile_x_share *x, cons
     }
 }
 
-/* ---- attention ---- */
+/* ---- attention: 16 queries side by side, numbers of keys and values broadcast ---- */
 
-/* 2^t by a polynomial whose error is far below half a byte's step; t <= 8. */
+/* Keys whose products exist together; the same of columns of values, which have sums besides. */
+enum { KEYS = ATTEND_SIDE, COLUMNS = ATTEND_COLUMNS, LANES = ATTEND_SIDE };
+
+/* 2^t as in ops.h; t has a limit. */
 static ALWAYS_INLINE __m512 power_of_two(__m512 t)
 {
-    t = _mm512_max_ps(t, _mm512_set1_ps(-64.0f)); /* also in place of minus infinity */
     const __m512 whole = _mm512_roundscale_ps(t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     const __m512 f = _mm512_sub_ps(t, whole);
-    __m512 p = _mm512_fmadd_ps(_mm512_set1_ps(0.05517166f), f, _mm512_set1_ps(0.24261112f));
-    p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.69326099f));
-    p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.99992807f));
+    __m512 p = _mm512_fmadd_ps(_mm512_set1_ps(ATTEND_C3), f, _mm512_set1_ps(ATTEND_C2));
+    p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(ATTEND_C1));
+    p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(1.0f));
     return _mm512_scalef_ps(p, whole);
 }
 
-int32_t weights_q_vnni(uint8_t *out, const float *s, size_t n, float *max)
+/* Scores of n keys from key k on [ATTEND_PANEL, LANES]; returns the largest of each query. */
+static ALWAYS_INLINE __m512 score_panel(float *scores, const attend_queries *to, const attend_keys *keys,
+                                        size_t k, size_t n)
 {
-    enum { VECTORS = TILE_ROWS / 16 };
-    static const float LOG2_E = 1.44269504f, LOG2_255 = 7.99435344f;
-    __m512 x[VECTORS];
+    const size_t words = (keys->hd + 3) / 4;
+    __m512 top = _mm512_set1_ps(-ATTEND_FAR);
+    for (size_t g = 0; g < n; g += KEYS) {
+        const uint32_t *at = keys->k + (k + g) * words;
+        __m512i acc[KEYS];
+        for (size_t j = 0; j < KEYS; j++) {
+            acc[j] = _mm512_set1_epi32(keys->k_offset[k + g + j]);
+        }
+        for (size_t i = 0; i < words; i++, at += KEYS) {
+            const __m512i q = _mm512_loadu_si512(to->q + i * LANES);
+#pragma GCC unroll 16
+            for (size_t j = 0; j < KEYS; j++) {
+                acc[j] = add_broadcast(acc[j], q, at + j);
+            }
+        }
+        for (size_t j = 0; j < KEYS; j++) {
+            const __m512 s =
+                _mm512_mul_ps(_mm512_cvtepi32_ps(acc[j]), _mm512_set1_ps(keys->k_scale[k + g + j]));
+            _mm512_store_ps(scores + (g + j) * LANES, s);
+            top = g + j < n ? _mm512_max_ps(s, top) : top;
+        }
+    }
+    return top;
+}
+
+/* The weights of n keys, four a word, as bytes; returns the sums of each query. */
+static ALWAYS_INLINE __m512i weigh_panel(uint32_t *weights, const float *scores, __m512 scale, __m512 top,
+                                         size_t n)
+{
+    const __m512i order =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    const __m512 shift = _mm512_fnmadd_ps(top, scale, _mm512_set1_ps(ATTEND_TOP));
     __m512i sum = _mm512_setzero_si512();
-    for (size_t i = 0; i < VECTORS; i++) {
-        const size_t begin = i * 16, left = n > begin ? (n - begin < 16 ? n - begin : 16) : 0;
-        x[i] = n == TILE_ROWS ? _mm512_loadu_ps(s + begin) : v_load_n(s + begin, left, -INFINITY);
+    for (size_t k = 0; k < n; k += 4) {
+        __m512i u[4];
+        for (size_t j = 0; j < 4; j++) {
+            const __m512 t = _mm512_fmadd_ps(_mm512_load_ps(scores + (k + j) * LANES), scale, shift);
+            u[j] = _mm512_cvtps_epi32(power_of_two(t));
+        }
+        __m512i word = _mm512_packus_epi16(_mm512_packus_epi32(u[0], u[1]), _mm512_packus_epi32(u[2], u[3]));
+        word = _mm512_shuffle_epi8(word, order);
+        if (n - k < 4) {
+            word = _mm512_and_si512(word, _mm512_set1_epi32((int32_t)(UINT32_MAX >> 8 * (4 - (n - k)))));
+        }
+        sum = add_products(sum, word, _mm512_set1_epi8(1));
+        _mm512_store_si512(weights + k / 4 * LANES, word);
     }
-    *max = _mm512_reduce_max_ps(_mm512_max_ps(_mm512_max_ps(x[0], x[1]), _mm512_max_ps(x[2], x[3])));
-    const __m512 scale = _mm512_set1_ps(LOG2_E), shift = _mm512_set1_ps(LOG2_255 - *max * LOG2_E);
-    for (size_t i = 0; i < VECTORS; i++) {
-        const __m512i u = _mm512_cvtps_epi32(power_of_two(_mm512_fmadd_ps(x[i], scale, shift)));
-        sum = _mm512_add_epi32(sum, u);
-        _mm_storeu_si128((__m128i *)(void *)(out + i * 16), _mm512_cvtusepi32_epi8(u));
+    return sum;
+}
+
+void attend_q_vnni(attend_queries *to, const attend_keys *keys)
+{
+    enum { PANELS = ATTEND_KEYS / ATTEND_PANEL, PANEL_WORDS = ATTEND_PANEL / 4 };
+    _Alignas(CACHE_LINE) float scores[ATTEND_PANEL * LANES];
+    _Alignas(CACHE_LINE) uint32_t weights[ATTEND_KEYS / 4 * LANES];
+    const __m512 scale = _mm512_loadu_ps(to->scale), before = _mm512_loadu_ps(to->max);
+    const size_t n_panels = (keys->n + ATTEND_PANEL - 1) / ATTEND_PANEL;
+    __m512 top[PANELS], most = before;
+    __m512i total[PANELS];
+    for (size_t p = 0; p < n_panels; p++) {
+        const size_t k = p * ATTEND_PANEL, n = keys->n - k < ATTEND_PANEL ? keys->n - k : ATTEND_PANEL;
+        top[p] = score_panel(scores, to, keys, k, n);
+        total[p] = weigh_panel(weights + k / 4 * LANES, scores, scale, top[p], n);
+        most = _mm512_max_ps(top[p], most);
     }
-    return _mm512_reduce_add_epi32(sum);
+    const __m512 far = _mm512_set1_ps(-ATTEND_LEAST);
+    const __m512 kept = power_of_two(_mm512_max_ps(_mm512_mul_ps(_mm512_sub_ps(before, most), scale), far));
+    __m512 sum = _mm512_mul_ps(_mm512_loadu_ps(to->sum), kept);
+    for (size_t p = 0; p < n_panels; p++) {
+        top[p] = power_of_two(_mm512_max_ps(_mm512_mul_ps(_mm512_sub_ps(top[p], most), scale), far));
+        sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(total[p]), top[p], sum);
+    }
+    _mm512_storeu_ps(to->max, most);
+    _mm512_storeu_ps(to->sum, sum);
+    const size_t words = (keys->n + 3) / 4;
+    for (size_t d = 0; d < keys->hd; d += COLUMNS) {
+        const uint32_t *v = keys->v + d * ATTEND_KEYS / 4;
+        __m512 part[COLUMNS];
+        for (size_t j = 0; j < COLUMNS; j++) {
+            part[j] = _mm512_setzero_ps();
+        }
+        for (size_t p = 0; p < n_panels; p++) {
+            const size_t end = (p + 1) * PANEL_WORDS < words ? (p + 1) * PANEL_WORDS : words;
+            __m512i acc[COLUMNS];
+            for (size_t j = 0; j < COLUMNS; j++) {
+                acc[j] = _mm512_setzero_si512();
+            }
+            for (size_t i = p * PANEL_WORDS; i < end; i++, v += COLUMNS) {
+                const __m512i w = _mm512_load_si512(weights + i * LANES);
+#pragma GCC unroll 8
+                for (size_t j = 0; j < COLUMNS; j++) {
+                    acc[j] = add_broadcast(acc[j], w, v + j);
+                }
+            }
+            for (size_t j = 0; j < COLUMNS; j++) {
+                part[j] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(acc[j]), top[p], part[j]);
+            }
+        }
+        for (size_t j = 0; j < COLUMNS; j++) {
+            float *mix = to->mix + (d + j) * LANES;
+            _mm512_storeu_ps(mix, _mm512_fmadd_ps(part[j], _mm512_set1_ps(keys->v_scale[d + j]),
+                                                  _mm512_mul_ps(_mm512_loadu_ps(mix), kept)));
+        }
+    }
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* The kernels on packed keys and values: packing against the definitions of its types, every table
  * against the generic one, the vector tables against each other bit for bit; tails, misalignment,
- * guards. */
-#include "compute/kernels/ops_kv.h"
+ * guards; and attention in 8 bits. */
+#include "compute/kernels/ops.h"
 
 #include "base/compiler.h"
 #include "compute/formats/half.h"
@@ -315,6 +315,70 @@ static void test_largest_sums(const kv_ops *kv, kv_type type)
     }
 }
 
+/* ---- attention in 8 bits ---- */
+
+/* Words of random numbers of 8 bits, from -127 to 127, with an offset. */
+static uint32_t *random_words(size_t n, int offset)
+{
+    uint8_t *q = malloc(n * sizeof(uint32_t));
+    for (size_t i = 0; i < n * sizeof(uint32_t); i++) {
+        q[i] = (uint8_t)((int)(rng_u32() % 255) - 127 + offset);
+    }
+    return (uint32_t *)(void *)q;
+}
+
+/* The softmax of queries that met the same tiles: the same bits, where there are columns. */
+static void check_attended(const attend_queries *a, const attend_queries *b, size_t hd)
+{
+    for (size_t l = 0; l < ATTEND_SIDE; l++) {
+        CHECK(a->max[l] == b->max[l]);
+        CHECK(a->sum[l] == b->sum[l]);
+    }
+    for (size_t i = 0; i < hd * ATTEND_SIDE; i++) {
+        CHECK(a->mix[i] == b->mix[i]);
+    }
+}
+
+/* Two tiles of n keys one after the other; in the second the largest scores stand far out, or are far below. */
+static void attend_case(const ops *o, size_t n, size_t hd)
+{
+    const size_t words = (hd + 3) / 4, columns = (hd + ATTEND_COLUMNS - 1) / ATTEND_COLUMNS * ATTEND_COLUMNS;
+    uint32_t *q = random_words(words * ATTEND_SIDE, 128);
+    float *mix[2];
+    attend_queries to[2] = {{.q = q}, {.q = q}};
+    for (size_t l = 0; l < ATTEND_SIDE; l++) {
+        to[0].scale[l] = to[1].scale[l] = l == 3 ? 0 : 0.01f * (float)(1 + rng_u32() % 8);
+        to[0].max[l] = to[1].max[l] = -ATTEND_FAR;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        to[i].mix = mix[i] = calloc(columns * ATTEND_SIDE, sizeof **mix);
+    }
+    for (size_t round = 0; round < 2; round++) {
+        uint32_t *k = random_words(words * ATTEND_KEYS, 0), *v = random_words(columns * ATTEND_KEYS / 4, 0);
+        float *scales = rng_floats(ATTEND_KEYS, 1), *v_scales = rng_floats(columns, 1);
+        int32_t offsets[ATTEND_KEYS];
+        for (size_t i = 0; i < ATTEND_KEYS; i++) {
+            offsets[i] = (int32_t)(rng_u32() % 2000) - 1000;
+            scales[i] = fabsf(scales[i]) * (i % 97 == 5 ? 1 : 0.02f) * (round && n % 2 ? 1e-3f : 1);
+        }
+        const attend_keys keys = {n, hd, k, scales, offsets, v, v_scales};
+        o->attend_q(&to[0], &keys);
+        ops_generic()->attend_q(&to[1], &keys);
+        check_attended(&to[0], &to[1], hd);
+        free(k), free(v), free(scales), free(v_scales);
+    }
+    free(q), free(mix[0]), free(mix[1]);
+}
+
+static void check_attend(const ops *o)
+{
+    static const size_t keys[] = {1, 2, 3, 5, 16, 63, 64, 65, 127, 194, 255, 256},
+                        heads[] = {1, 8, 24, 64, 72, 130};
+    for (size_t i = 0; o->attend_q && i < ARRAY_LEN(keys) * ARRAY_LEN(heads); i++) {
+        attend_case(o, keys[i / ARRAY_LEN(heads)], heads[i % ARRAY_LEN(heads)]);
+    }
+}
+
 int main(void)
 {
     const kv_ops *below = NULL; /* the vector tables agree bit for bit, each with the one below it */
@@ -333,6 +397,9 @@ int main(void)
             check_rows(below, kv, true);
         }
         below = l->mask ? kv : NULL;
+    }
+    for (const test_level *l = test_levels(); l->name; l++) { /* behind the draws of the others */
+        check_attend(l->table());
     }
     CHECK_DONE();
 }
