@@ -20,6 +20,7 @@ struct arena {
     block *head;      /* the block that allocations come from; older and full ones behind it */
     size_t max_bytes; /* bound of `used` */
     size_t used;      /* bytes asked for, without padding */
+    bool lacked_memory;
 };
 
 arena *arena_create(size_t max_bytes)
@@ -53,6 +54,7 @@ static block *add_block(arena *a, size_t cap)
     }
     block *b = aligned_alloc(ALIGNMENT, total);
     if (!b) {
+        a->lacked_memory = true;
         return NULL;
     }
     b->cap = cap;
@@ -103,6 +105,11 @@ void *arena_calloc(arena *a, size_t n, size_t item_bytes)
         memset(p, 0, bytes);
     }
     return p;
+}
+
+bool arena_lacked_memory(const arena *a)
+{
+    return a->lacked_memory;
 }
 
 size_t arena_bytes(const arena *a)

@@ -5,11 +5,12 @@
  *     arena_destroy(a);
  *
  * Memory comes in blocks; nothing is freed singly. `max_bytes` bounds the sum, so a hostile request
- * cannot take more: then arena_alloc returns NULL and the caller answers ERR_NOMEM or ERR_LIMIT.
+ * cannot take more: then arena_alloc returns NULL, and arena_lacked_memory tells ERR_NOMEM from ERR_LIMIT.
  */
 #ifndef PARLEY_BASE_ARENA_H
 #define PARLEY_BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -27,6 +28,9 @@ MUST_CHECK void *arena_alloc(arena *a, size_t bytes);
 
 /* Zeroed memory for n items of item_bytes each; NULL also if the product overflows. */
 MUST_CHECK void *arena_calloc(arena *a, size_t n, size_t item_bytes);
+
+/* Whether the machine had no memory for a piece that was within the bound. */
+bool arena_lacked_memory(const arena *a);
 
 /* What the arena has taken from the machine so far. */
 size_t arena_bytes(const arena *a);

@@ -25,10 +25,21 @@ void bytes_deinit(bytes *b)
 void bytes_clear(bytes *b)
 {
     b->len = 0;
-    b->failed = false;
+    b->failed = b->no_memory = false;
     if (b->data) {
         b->data[0] = '\0';
     }
+}
+
+void bytes_fail_as(bytes *b, const bytes *part)
+{
+    b->failed = b->failed || part->failed;
+    b->no_memory = b->no_memory || part->no_memory;
+}
+
+void bytes_fail_memory(bytes *b)
+{
+    b->failed = b->no_memory = true;
 }
 
 /* Makes room for n more bytes and the NUL; false (and `failed`) if that is not possible. */
@@ -54,7 +65,7 @@ static bool reserve(bytes *b, size_t n)
     }
     char *data = realloc(b->data, cap + 1);
     if (!data) {
-        b->failed = true;
+        bytes_fail_memory(b);
         return false;
     }
     data[b->len] = '\0';

@@ -2,7 +2,7 @@
  *
  *     bytes b; bytes_init(&b, 1 << 20);
  *     bytes_printf(&b, "data: %s\n\n", json);
- *     if (b.failed) { return ERR_NOMEM; }
+ *     if (b.failed) { return b.no_memory ? ERR_NOMEM : ERR_LIMIT; }
  *     bytes_deinit(&b);
  *
  * Errors stick: once the maximum or the memory is exhausted `failed` is set, later appends do
@@ -19,11 +19,12 @@
 #include "base/compiler.h"
 
 typedef struct bytes {
-    char *data;  /* NULL until the first append */
-    size_t len;  /* bytes in use */
-    size_t cap;  /* bytes allocated, without the terminating NUL */
-    size_t max;  /* len never exceeds it */
-    bool failed; /* an append did not fit or memory ran out */
+    char *data;     /* NULL until the first append */
+    size_t len;     /* bytes in use */
+    size_t cap;     /* bytes allocated, without the terminating NUL */
+    size_t max;     /* len never exceeds it */
+    bool failed;    /* an append did not fit or memory ran out */
+    bool no_memory; /* it was memory, not the maximum: `failed` too */
 } bytes;
 
 /* Empty buffer that may grow to max bytes. Takes no memory yet. */
@@ -38,7 +39,7 @@ static inline bytes bytes_empty(size_t max)
 /* Frees the memory; b is then as after bytes_init. */
 void bytes_deinit(bytes *b);
 
-/* Empties the buffer and clears `failed`; keeps the memory. */
+/* Empties the buffer and clears `failed` and `no_memory`; keeps the memory. */
 void bytes_clear(bytes *b);
 
 /* Appends n bytes. */
@@ -65,6 +66,12 @@ void bytes_append_json(bytes *b, const char *text, size_t len);
 void bytes_json(bytes *b, const char *format, ...) PRINTF_LIKE(2, 3);
 /* The contents of a buffer for %.*s. */
 #define BYTES_ARG(b) (int)(b)->len, bytes_str(b)
+
+/* A part of b failed: b does too, for the same reason. Nothing if the part did not fail. */
+void bytes_fail_as(bytes *b, const bytes *part);
+
+/* No memory for what b was to hold. */
+void bytes_fail_memory(bytes *b);
 
 /* Removes the first n bytes (n <= len). */
 void bytes_consume(bytes *b, size_t n);

@@ -169,7 +169,7 @@ static void compose_slice(bytes *out, code_points *p, const char *text, size_t l
             n = 1;
         }
         if (!code_points_push(p, parts, (size_t)n)) {
-            out->failed = true;
+            bytes_fail_memory(out);
             return;
         }
     }
@@ -177,7 +177,7 @@ static void compose_slice(bytes *out, code_points *p, const char *text, size_t l
         return;
     }
     if (!order_marks(p)) {
-        out->failed = true;
+        bytes_fail_memory(out);
         return;
     }
     utf8proc_ssize_t n =

@@ -102,6 +102,9 @@ err_code grammar_build(grammar **out, const grammar_spec *spec, work_count *w, e
         }
     }
     if (err != ERR_OK) {
+        if (grammar_lacked_memory(g)) { /* whatever it was taken for */
+            err = err_set(detail, ERR_NOMEM, "there is not enough memory for the form of the answer");
+        }
         grammar_destroy(g);
         return w->err == ERR_OK ? err : tell_work(w, detail);
     }

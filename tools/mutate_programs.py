@@ -24,7 +24,7 @@ from pathlib import Path
 
 MEMORY = 12 << 30  # address space of a test; one that wants more than this has noticed
 QUICKLY = " -s" + next((f" -fuse-ld={name}" for name in ("lld", "gold") if shutil.which("ld." + name)), "")
-IDLE = 12  # seconds of the clock without one of the processor: a test hangs
+IDLE, TICKS = 12, 10  # a test that uses less than so many ticks of the processor in so many seconds of the clock hangs
 
 
 def limits(seconds, memory):
@@ -84,13 +84,13 @@ class Programs:
                                             "PARLEY_TOOLS": str(Path(program).parent)}, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
                 preexec_fn=limits(int(seconds), memory))
-            since, used, pid = time.monotonic(), None, 0
+            since, used, pid = time.monotonic(), 0, 0
             while pid == 0 and time.monotonic() < since + IDLE:
                 pid, status, usage = os.wait4(process.pid, os.WNOHANG)
                 if pid == 0:
                     time.sleep(0.01)
-                    ticks = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:15]
-                    since, used = (since, used) if ticks == used else (time.monotonic(), ticks)
+                    ticks = sum(map(int, Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:15]))
+                    since, used = (since, used) if ticks < used + TICKS else (time.monotonic(), ticks)  # some ask now and then
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # also what a failed test left behind
             if pid == 0:

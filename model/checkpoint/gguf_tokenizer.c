@@ -256,7 +256,8 @@ err_code gguf_tokenizer_json(bytes *out, const gguf_file *f, const char *path, e
     }
     bytes_append_str(out, "]}}");
     if (!err && out->failed) {
-        err = err_set(detail, ERR_LIMIT, "%s: the tokenizer is too large", path);
+        err = out->no_memory ? err_set(detail, ERR_NOMEM, "%s: no memory to read the tokenizer", path)
+                             : err_set(detail, ERR_LIMIT, "%s: the tokenizer is too large", path);
     }
     return err;
 }

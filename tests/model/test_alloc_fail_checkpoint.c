@@ -18,12 +18,6 @@ typedef struct form {
     int n_bits;
 } form;
 
-/* A text that cannot grow, of a pattern or of a document that is written of a GGUF file, is said to be too long. */
-static err_code or_too_long(err_code err)
-{
-    return err == ERR_UNSUPPORTED || err == ERR_LIMIT ? ERR_NOMEM : err;
-}
-
 static err_code open_parts(void *context)
 {
     const form *f = context;
@@ -41,7 +35,7 @@ static err_code open_parts(void *context)
     tokenizer_close(tok);
     checkpoint_close(ck);
     bytes_deinit(&text);
-    return or_too_long(err);
+    return err;
 }
 
 static err_code open_model(void *context)
@@ -58,7 +52,7 @@ static err_code open_model(void *context)
                   DTYPE_Q8); /* also where the file of an earlier call was not read */
     }
     model_close(m);
-    return or_too_long(err);
+    return err;
 }
 
 static void check_form(const char *name, form f)

@@ -10,12 +10,6 @@
 
 enum { MAX_POINTS = 20000, MARKERS = 80 };
 
-/* A text or an expression that cannot grow is refused as one that is too large, where the code cannot tell the two apart. */
-static err_code or_too_large(err_code err)
-{
-    return err == ERR_INVALID || err == ERR_LIMIT || err == ERR_UNSUPPORTED ? ERR_NOMEM : err;
-}
-
 static bytes file; /* a tokenizer.json of 64 byte tokens and MARKERS added ones */
 
 static void write_tokenizer(void)
@@ -40,6 +34,32 @@ static void write_tokenizer(void)
     CHECK(!file.failed);
 }
 
+/* Texts and arenas say whether it was memory that failed them, or their bound. */
+static err_code use_buffers(void *context)
+{
+    (void)context;
+    bytes whole = bytes_empty(4), part = bytes_empty(4);
+    arena *a = arena_create(100);
+    bytes_append_str(&part, "abc");
+    CHECK(part.failed == part.no_memory);
+    bytes_append_str(&whole, "a");
+    bytes_fail_as(&whole, &part);
+    const bool lacks = whole.no_memory;
+    CHECK(whole.failed == lacks && (!part.no_memory || lacks));
+    bytes_append_str(&part, "de");
+    CHECK(part.failed && (!part.no_memory || lacks));
+    bytes_fail_as(&whole, &part);
+    CHECK(whole.failed && whole.no_memory == lacks);
+    bytes_clear(&part);
+    CHECK(!part.failed && !part.no_memory);
+    const bool is_full = a && arena_alloc(a, 90) && !arena_alloc(a, 11);
+    CHECK(!a || is_full != arena_lacked_memory(a));
+    arena_destroy(a);
+    bytes_deinit(&whole);
+    bytes_deinit(&part);
+    return is_full && !lacks ? ERR_OK : ERR_NOMEM;
+}
+
 static err_code use_tokenizer(void *context)
 {
     (void)context;
@@ -61,7 +81,7 @@ static err_code use_tokenizer(void *context)
     bytes_deinit(&text);
     token_ids_deinit(&ids);
     tokenizer_close(tok);
-    return err == ERR_UNSUPPORTED ? or_too_large(err) : err;
+    return err;
 }
 
 static err_code read_markers(void *context)
@@ -97,7 +117,24 @@ static err_code use_template(void *context)
     bytes_deinit(&out);
     chat_template_close(t);
     arena_destroy(a);
-    return or_too_large(err);
+    return err;
+}
+
+/* What a schema is built of that the walk below has not: it is built, or it is said that memory was lacking. */
+static err_code build_schema(void *context)
+{
+    grammar *g = NULL;
+    err_detail d = {0};
+    const grammar_spec specs[] = {{.kind = SPEC_MARKER, .text = "<|m1|>"},
+                                  {.kind = SPEC_SCHEMA, .schema = context},
+                                  {.kind = SPEC_PARAMETERS, .schema = context},
+                                  {.kind = SPEC_UNTIL, .text = "</x>"}},
+                       all = {.kind = SPEC_SEQUENCE, .items = specs, .n_items = ARRAY_LEN(specs)};
+    const err_code err = grammar_build(&g, &all, NULL, &d);
+    CHECK((g != NULL) == (err == ERR_OK));
+    CHECK(err == ERR_OK || strstr(d.text, "memory"));
+    grammar_destroy(g);
+    return err;
 }
 
 typedef struct grammar_case {
@@ -125,7 +162,7 @@ static err_code use_grammar(void *context)
     CHECK(err != ERR_OK || grammar_cursor_is_complete(cursor, grammar_cursor_state(cursor)));
     grammar_cursor_destroy(cursor);
     grammar_destroy(g);
-    return or_too_large(err);
+    return err;
 }
 
 static json_doc *parse(const char *text)
@@ -140,6 +177,7 @@ int main(void)
 {
     err_detail d = {0};
     write_tokenizer();
+    CHECK_INT(alloc_fail_each(use_buffers, NULL, MAX_POINTS), 4);
     const size_t n_tokenizer = alloc_fail_each(use_tokenizer, NULL, MAX_POINTS);
     CHECK(n_tokenizer > MARKERS);
     CHECK(alloc_fail_each(read_markers, NULL, MAX_POINTS) > MARKERS);
@@ -162,6 +200,17 @@ int main(void)
     grammar_case c = {json_root(schema), trie};
     const size_t n_grammar = alloc_fail_each(use_grammar, &c, MAX_POINTS);
     CHECK(n_grammar > 50);
+    static const char *const schemas[] = {
+        "{\"enum\":[\"ab\",\"abc\",3,null,{\"a\":[1,\"b\"]}]}",
+        "{\"allOf\":[{\"enum\":[\"ab\",\"b\",1]},{\"enum\":[\"b\",1,2]}]}",
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\",\"maximum\":30}}}",
+        "{\"$ref\":\"#/$defs/day\",\"$defs\":{\"day\":{\"type\":\"string\",\"format\":\"date\"}}}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(schemas); i++) {
+        json_doc *more = parse(schemas[i]);
+        CHECK(alloc_fail_each(build_schema, (void *)json_root(more), MAX_POINTS) > 20);
+        json_free(more);
+    }
     printf("allocations: tokenizer %zu, template %zu, grammar %zu\n", n_tokenizer, n_template, n_grammar);
     json_free(schema);
     token_trie_destroy(trie);

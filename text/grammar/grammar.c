@@ -43,6 +43,16 @@ arena *grammar_arena(grammar *g)
     return g->arena;
 }
 
+void grammar_note_text(grammar *g, const bytes *text)
+{
+    g->failed = g->failed || text->no_memory;
+}
+
+bool grammar_lacked_memory(const grammar *g)
+{
+    return g->failed || arena_lacked_memory(g->arena);
+}
+
 work_count *grammar_work(grammar *g)
 {
     return g->work;
@@ -525,7 +535,7 @@ err_code grammar_finish(grammar *g, int32_t root, err_detail *detail)
 {
     g->root = root;
     g->thinking_root = add_thinking(g, root);
-    if (g->failed) {
+    if (grammar_lacked_memory(g)) {
         return err_set(detail, ERR_NOMEM, "no memory for a grammar");
     }
     if (work_error(g->work) != ERR_OK) {

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/bytes.h"
 #include "base/err.h"
 #include "text/grammar/dfa.h"
 
@@ -40,6 +41,10 @@ void grammar_destroy(grammar *g); /* NULL allowed */
 
 /* Memory that lives as long as the grammar; the arena is bounded by LIMIT_GRAMMAR_BYTES. */
 arena *grammar_arena(grammar *g);
+/* A text that the grammar is built with: if it lacked memory, grammar_finish will be ERR_NOMEM. */
+void grammar_note_text(grammar *g, const bytes *text);
+/* Whether building lacked memory so far; errors that say anything else are then of no account. */
+bool grammar_lacked_memory(const grammar *g);
 work_count *grammar_work(grammar *g); /* as given to grammar_create */
 
 /* Exactly these bytes. */

@@ -757,6 +757,7 @@ err_code json_schema_compile_parameters(int32_t *node, const schema_target *targ
                                  grammar_text(c.g, form->after, strlen(form->after)), rest};
         const int32_t entry = grammar_sequence(c.g, parts, 4);
         rest = l.items[i].required ? entry : either(&c, entry, rest);
+        grammar_note_text(c.g, &open);
         bytes_deinit(&open);
     }
     *node = rest;

@@ -61,7 +61,8 @@ static part *new_part(parser *p, part_kind kind, part *a, part *b)
 {
     part *made = arena_calloc(p->arena, 1, sizeof *made);
     if (!made) {
-        return refuse(p, ERR_LIMIT, "it is too large");
+        return arena_lacked_memory(p->arena) ? refuse(p, ERR_NOMEM, "there is no memory for it")
+                                             : refuse(p, ERR_LIMIT, "it is too large");
     }
     made->kind = kind;
     made->a = a;
@@ -260,6 +261,9 @@ static part *make_chars(parser *p, char_set *s)
         return NULL;
     }
     made->ranges = arena_calloc(p->arena, s->n + 1, sizeof *made->ranges);
+    if (!made->ranges && arena_lacked_memory(p->arena)) {
+        return refuse(p, ERR_NOMEM, "there is no memory for it");
+    }
     if (!made->ranges || s->full) {
         return refuse(p, ERR_LIMIT, "a class has too many ranges");
     }

@@ -44,13 +44,20 @@ static void append_written(bytes *out, const char *text)
     }
 }
 
+/* The node of a written text; none if it is too long. */
+static int32_t written_node(schema_compiler *c, const bytes *text)
+{
+    grammar_note_text(c->g, text);
+    return text->failed ? GRAMMAR_NEVER : grammar_text(c->g, text->data, text->len);
+}
+
 int32_t schema_quoted(schema_compiler *c, const char *text)
 {
     bytes out = bytes_empty(LIMIT_VALUE_BYTES);
     bytes_append_char(&out, '"');
     append_written(&out, text);
     bytes_append_char(&out, '"');
-    const int32_t node = out.failed ? GRAMMAR_NEVER : grammar_text(c->g, out.data, out.len);
+    const int32_t node = written_node(c, &out);
     bytes_deinit(&out);
     return node;
 }
@@ -464,7 +471,7 @@ static int32_t value_node(schema_compiler *c, const json *value)
     if (!json_child(value)) {
         bytes_init(&text, LIMIT_VALUE_BYTES);
         json_write(&text, value);
-        const int32_t node = text.failed ? GRAMMAR_NEVER : grammar_text(c->g, text.data, text.len);
+        const int32_t node = written_node(c, &text);
         bytes_deinit(&text);
         return node;
     }
@@ -546,6 +553,7 @@ static bool write_texts(schema_compiler *c, const char **texts, const merged *m,
         ok = !out.failed && texts[*n];
         *n += 1;
     }
+    grammar_note_text(c->g, &out);
     bytes_deinit(&out);
     return ok;
 }
@@ -601,8 +609,9 @@ int32_t schema_other_key(schema_compiler *c, const char *const *names, size_t n)
         bytes_clear(&out);
         append_written(&out, names[i]);
         texts[i] = arena_strdup(grammar_arena(c->g), bytes_str(&out), out.len);
-        ok = texts[i] != NULL;
+        ok = !out.failed && texts[i];
     }
+    grammar_note_text(c->g, &out);
     bytes_deinit(&out);
     c->err = ok || c->err ? c->err : err_set(c->detail, ERR_LIMIT, "the schema is too large");
     narrow(c, &any, "^[\\s\\S]*$", false, DFA_AND);

@@ -280,6 +280,7 @@ static const char **write_values(schema_compiler *c, const json *const *values, 
         texts[i] = text.failed ? NULL : arena_strdup(a, bytes_str(&text), text.len);
         ok = texts[i] && work_do(c->work, VALUE_STEPS + text.len);
     }
+    grammar_note_text(c->g, &text);
     bytes_deinit(&text);
     return ok ? texts : NULL;
 }

@@ -168,10 +168,11 @@ void jinja_begin_text(jinja_render *r, bytes *b)
 
 bool jinja_finish_text(jinja_render *r, bytes *b, jinja_value *out)
 {
-    bool ok = !b->failed && !r->err;
+    const bool ok = !b->failed && !r->err;
+    r->m.failed = r->m.failed || b->no_memory;
     if (ok) {
         *out = jinja_text(&r->m, bytes_str(b), b->len);
     }
     bytes_deinit(b);
-    return ok ? jinja_work(r, out->len) : jinja_fail(r, "a text is too long");
+    return ok ? jinja_work(r, out->len) : jinja_check_memory(r) && jinja_fail(r, "a text is too long");
 }

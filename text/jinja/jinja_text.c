@@ -216,7 +216,7 @@ static bool append_textual(jinja_render *r, bytes *b, const jinja_value *v, cons
         n_chars++;
     }
     append_padded(b, raw, len, s, default_align);
-    b->failed = b->failed || text.failed; /* what is cut short is not printed */
+    bytes_fail_as(b, &text); /* what is cut short is not printed */
     bytes_deinit(&text);
     return ok ? true : jinja_fail(r, "a value is nested too deeply to be printed");
 }

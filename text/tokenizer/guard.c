@@ -115,7 +115,7 @@ void guard_text(const guard *g, bytes *out, const char *text, size_t len)
     if (ends_inside_marker(g, text, len)) {
         bytes_append(out, GUARD_CHAR, GUARD_LEN);
     }
-    out->failed = out->failed || clean.failed;
+    bytes_fail_as(out, &clean);
     bytes_deinit(&clean);
 }
 

@@ -69,7 +69,11 @@ static err_code compile(pcre2_code **out, const char *pattern, err_detail *detai
         *out = pcre2_compile((PCRE2_SPTR)bytes_str(&text), text.len, PCRE2_UTF | PCRE2_UCP, &code, &offset,
                              NULL);
     }
+    const bool no_memory = text.no_memory || code == PCRE2_ERROR_HEAP_FAILED;
     bytes_deinit(&text);
+    if (no_memory) {
+        return err_set(detail, ERR_NOMEM, "no memory for the pre-tokenizer");
+    }
     if (!*out) {
         PCRE2_UCHAR why[128] = "it is too long";
         if (code) {

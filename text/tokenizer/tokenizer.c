@@ -410,7 +410,7 @@ void tokenizer_decode(const tokenizer *tok, bytes *out, const int32_t *ids, size
         drops_space = false;
     }
     append_lossy(out, bytes_str(&raw), raw.len);
-    out->failed = out->failed || raw.failed;
+    bytes_fail_as(out, &raw);
     bytes_deinit(&raw);
 }
 
