@@ -8,6 +8,7 @@
 #include "base/ledger.h"
 #include "base/limits.h"
 #include "base/mailbox.h"
+#include "base/unicode.h"
 #include "tests/alloc_fail.h"
 #include "tests/check.h"
 
@@ -42,6 +43,49 @@ static err_code use_bytes(void *context)
     err_code err = b.failed ? ERR_NOMEM : ERR_OK;
     bytes_deinit(&b);
     return err;
+}
+
+/* Texts and arenas say whether it was memory that failed them, or their bound. */
+static err_code use_buffers(void *context)
+{
+    (void)context;
+    bytes whole = bytes_empty(4), part = bytes_empty(4);
+    arena *a = arena_create(100);
+    bytes_append_str(&part, "abc");
+    CHECK(part.failed == part.no_memory);
+    bytes_append_str(&whole, "a");
+    bytes_fail_as(&whole, &part);
+    const bool lacks = whole.no_memory;
+    CHECK(whole.failed == lacks && (!part.no_memory || lacks));
+    bytes_append_str(&part, "de");
+    CHECK(part.failed && (!part.no_memory || lacks));
+    bytes_fail_as(&whole, &part);
+    CHECK(whole.failed && whole.no_memory == lacks);
+    bytes_clear(&part);
+    CHECK(!part.failed && !part.no_memory);
+    const bool is_full = a && arena_alloc(a, 90) && !arena_alloc(a, 11);
+    CHECK(!a || is_full != arena_lacked_memory(a));
+    arena_destroy(a);
+    bytes_deinit(&whole);
+    bytes_deinit(&part);
+    return is_full && !lacks ? ERR_OK : ERR_NOMEM;
+}
+
+/* Marks that are put in order, more of them than the first room has. */
+static err_code use_unicode(void *context)
+{
+    (void)context;
+    bytes text = bytes_empty(4096), out = bytes_empty(4096);
+    for (int i = 0; i < 300; i++) {
+        bytes_append_str(&text, "\xCC\x81\xCC\xA3");
+    }
+    unicode_nfc(&out, text.data, text.len);
+    CHECK(out.failed == out.no_memory);
+    CHECK(out.failed || text.failed || (out.len == text.len && memcmp(out.data, "\xCC\xA3\xCC\xA3", 4) == 0));
+    const bool failed = out.failed || text.failed;
+    bytes_deinit(&text);
+    bytes_deinit(&out);
+    return failed ? ERR_NOMEM : ERR_OK;
 }
 
 static err_code use_mailbox(void *context)
@@ -124,6 +168,10 @@ int main(void)
                          "\"long\":1000000000000000000000000000000000000000000000000000000000000000000000}";
     CHECK_INT(alloc_fail_each(use_arena, NULL, MAX_POINTS), 4);
     CHECK(alloc_fail_each(use_bytes, NULL, MAX_POINTS) >= 4);
+    CHECK_INT(alloc_fail_each(use_buffers, NULL, MAX_POINTS), 4);
+    const size_t n_unicode = alloc_fail_each(use_unicode, NULL, MAX_POINTS);
+    printf("unicode: %zu allocations\n", n_unicode);
+    CHECK(n_unicode > 3);
     CHECK_INT(alloc_fail_each(use_mailbox, NULL, MAX_POINTS), 2);
     CHECK_INT(alloc_fail_each(use_ledger, NULL, MAX_POINTS), 1);
     size_t n_json = alloc_fail_each(use_json, text, MAX_POINTS);

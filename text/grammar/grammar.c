@@ -46,6 +46,7 @@ arena *grammar_arena(grammar *g)
 void grammar_note_text(grammar *g, const bytes *text)
 {
     g->failed = g->failed || text->no_memory;
+    g->too_big = g->too_big || text->failed;
 }
 
 bool grammar_lacked_memory(const grammar *g)

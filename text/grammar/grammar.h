@@ -41,7 +41,7 @@ void grammar_destroy(grammar *g); /* NULL allowed */
 
 /* Memory that lives as long as the grammar; the arena is bounded by LIMIT_GRAMMAR_BYTES. */
 arena *grammar_arena(grammar *g);
-/* A text that the grammar is built with: if it lacked memory, grammar_finish will be ERR_NOMEM. */
+/* A text that the grammar is built with: if it failed, grammar_finish will be ERR_NOMEM or ERR_LIMIT. */
 void grammar_note_text(grammar *g, const bytes *text);
 /* Whether building lacked memory so far; errors that say anything else are then of no account. */
 bool grammar_lacked_memory(const grammar *g);

@@ -160,6 +160,31 @@ static void test_limits(void)
     bytes_deinit(&text);
 }
 
+/* A text is as long as is allowed, or a byte longer: never left out, never cut. */
+static void test_long_texts(void)
+{
+    static const char *const forms[][2] = {
+        {"{\"enum\":[\"", "\"]}"},
+        {"{\"const\":[\"", "\"]}"},
+        {"{\"enum\":[1,[{\"", "\":2}]]}"},
+        {"{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"", "\":{}}}"},
+        {"{\"type\":\"object\",\"properties\":{\"", "\":{\"type\":\"null\"}}}"},
+    };
+    bytes text = bytes_empty((size_t)LIMIT_VALUE_BYTES * 2);
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        for (int longer = 0; longer < 2; longer++) {
+            bytes_clear(&text);
+            bytes_append_str(&text, forms[i][0]);
+            for (int k = 0; k < LIMIT_VALUE_BYTES - 2 + longer; k++) { /* and its quotes */
+                bytes_append_char(&text, 'x');
+            }
+            bytes_append_str(&text, forms[i][1]);
+            CHECK_INT(build(&text, NULL), longer ? ERR_LIMIT : ERR_OK);
+        }
+    }
+    bytes_deinit(&text);
+}
+
 static bool stop_at_third(void *ctx)
 {
     return ++*(int *)ctx == 3;
@@ -182,6 +207,7 @@ int main(void)
 {
     test_growth();
     test_limits();
+    test_long_texts();
     test_cancel();
     CHECK_DONE();
 }
