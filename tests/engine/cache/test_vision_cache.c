@@ -110,6 +110,40 @@ static void test_budget(void)
     vision_cache_destroy(NULL);
 }
 
+/* Of one scope alone; one at a time, the least recently used first. */
+static void test_dropping(void)
+{
+    const processor_config pc = {.patch_size = 16};
+    vision_cache *vc = vision_cache_create(1 << 20, WIDTH);
+    uint8_t file[HASH_BYTES], key[HASH_BYTES];
+    float rows[WIDTH] = {0};
+    const patches p = {.t = 1, .h = 1, .w = 1, .n_tokens = 1}; /* an image: no times */
+    const uint64_t second = 6;
+    key_of(file, "file");
+    CHECK(!vision_cache_evict_one(vc));
+    for (uint64_t scope = 5; scope < 8; scope++) {
+        vision_cache_key(key, scope, file, false, &pc);
+        vision_cache_store(vc, key, &p, 1, rows);
+        const vision_features *f = vision_cache_find(vc, key);
+        CHECK(f && f->timestamps == NULL && f->n_rows == 1 && f->h == 1 && f->w == 1);
+        vision_cache_release(f);
+    }
+    CHECK_INT(vision_cache_get_stats(vc).n_hits, 3);
+    vision_cache_clear(vc, &second);
+    CHECK_INT(vision_cache_get_stats(vc).n_entries, 2);
+    CHECK(vision_cache_find(vc, key) && vision_cache_evict_one(vc)); /* the last one is held */
+    vision_cache_key(key, 5, file, false, &pc);
+    CHECK(!vision_cache_find(vc, key));
+    vision_cache_key(key, 7, file, false, &pc);
+    const vision_features *held = vision_cache_find(vc, key);
+    CHECK(held != NULL);
+    vision_cache_release(held);
+    vision_cache_release(held);
+    CHECK_INT(vision_cache_get_stats(vc).n_evictions, 1);
+    CHECK_INT(vision_cache_get_stats(vc).n_hits, 5);
+    vision_cache_destroy(vc);
+}
+
 /* Leaves `byte` where the next function's variables will lie. */
 static __attribute__((noinline)) void soil_stack(int byte)
 {
@@ -123,7 +157,7 @@ static __attribute__((noinline)) void soil_stack(int byte)
 static void test_keys(void)
 {
     processor_config pc = {.patch_size = 16, .temporal_patch_size = 2, .merge_size = 2, .video_fps = 2};
-    uint8_t file[HASH_BYTES], other_file[HASH_BYTES], keys[16][HASH_BYTES];
+    uint8_t file[HASH_BYTES], other_file[HASH_BYTES], keys[21][HASH_BYTES];
     size_t n = 0;
     key_of(file, "file");
     key_of(other_file, "other file");
@@ -131,14 +165,32 @@ static void test_keys(void)
     vision_cache_key(keys[n++], 1, file, false, &pc);
     vision_cache_key(keys[n++], 0, other_file, false, &pc);
     vision_cache_key(keys[n++], 0, file, true, &pc);
-    pc.image_max_pixels++;
+    pc.patch_size++;
     vision_cache_key(keys[n++], 0, file, false, &pc);
+    pc.temporal_patch_size++;
+    vision_cache_key(keys[n++], 0, file, false, &pc);
+    pc.merge_size++;
+    vision_cache_key(keys[n++], 0, file, false, &pc);
+    int32_t *const frames[] = {&pc.video_min_frames, &pc.video_max_frames, &pc.video_frames};
+    int64_t *const pixels[] = {&pc.image_min_pixels, &pc.image_max_pixels, &pc.video_min_pixels,
+                               &pc.video_max_pixels};
+    for (size_t i = 0; i < ARRAY_LEN(frames); i++) {
+        *frames[i] = 9;
+        vision_cache_key(keys[n++], 0, file, false, &pc);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(pixels); i++) {
+        *pixels[i] = 9;
+        vision_cache_key(keys[n++], 0, file, false, &pc);
+    }
     pc.video_fps = 3;
     vision_cache_key(keys[n++], 0, file, false, &pc);
-    pc.mean[2] = 0.5f;
-    vision_cache_key(keys[n++], 0, file, false, &pc);
-    pc.video_max_frames = 9;
-    vision_cache_key(keys[n++], 0, file, false, &pc);
+    for (int i = 0; i < 3; i++) {
+        pc.mean[i] = 0.5f;
+        vision_cache_key(keys[n++], 0, file, false, &pc);
+        pc.std[i] = 0.5f;
+        vision_cache_key(keys[n++], 0, file, false, &pc);
+    }
+    CHECK(n == ARRAY_LEN(keys));
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < i; k++) {
             CHECK(memcmp(keys[i], keys[k], HASH_BYTES) != 0);
@@ -418,6 +470,7 @@ int main(void)
     }
     test_store();
     test_budget();
+    test_dropping();
     test_keys();
     test_list_rates();
     events = mailbox_create(4096);
