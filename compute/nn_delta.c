@@ -207,8 +207,8 @@ void nn_delta_recurrent(compute *c, float *out, float *state, float *const *stat
 /* Matrices of one chunk of n rows in scratch; names as in the design's chunked form. */
 typedef struct chunk {
     float *q, *k, *k_turned; /* [CHUNK, dk], [CHUNK, dk], [dk, CHUNK] */
-    float *w;                /* [CHUNK, dk]: minus W */
-    float *u;                /* [CHUNK, dv]: U, then N */
+    float *k_decayed;        /* [CHUNK, dk]: -beta exp(G) K */
+    float *u;                /* [CHUNK, dv]: beta V, then N */
     float *m, *a;            /* [CHUNK, CHUNK]: minus the strict lower part of M; A */
     float decay[CHUNK];      /* exp(G_r) */
     double sum[CHUNK];       /* G_r; double, because differences of large sums are taken */
@@ -224,13 +224,13 @@ static void place_chunk(chunk *k, float *scratch, const delta_shape *s)
     k->q = scratch;
     k->k = k->q + CHUNK * s->dk;
     k->k_turned = k->k + CHUNK * s->dk;
-    k->w = k->k_turned + CHUNK * s->dk;
-    k->u = k->w + CHUNK * s->dk;
+    k->k_decayed = k->k_turned + CHUNK * s->dk;
+    k->u = k->k_decayed + CHUNK * s->dk;
     k->m = k->u + CHUNK * s->dv;
     k->a = k->m + CHUNK * CHUNK;
 }
 
-/* Loads rows t0 .. t0+n-1 of head h: q, k, gates, and the right sides beta V and -beta exp(G) K. */
+/* Loads rows t0 .. t0+n-1 of head h: q, k, gates, and beta V and -beta exp(G) K. */
 static void load_chunk(const delta_job *job, chunk *ch, size_t h, size_t t0, size_t n)
 {
     const delta_shape *s = &job->s;
@@ -245,8 +245,8 @@ static void load_chunk(const delta_job *job, chunk *ch, size_t h, size_t t0, siz
         ch->beta[r] = job->run.beta[at];
         memcpy(ch->u + r * s->dv, value_row(job, h, t0 + r), s->dv * sizeof(float));
         o->scale(ch->u + r * s->dv, ch->beta[r], s->dv);
-        memcpy(ch->w + r * s->dk, ch->k + r * s->dk, s->dk * sizeof(float));
-        o->scale(ch->w + r * s->dk, -ch->beta[r] * ch->decay[r], s->dk);
+        memcpy(ch->k_decayed + r * s->dk, ch->k + r * s->dk, s->dk * sizeof(float));
+        o->scale(ch->k_decayed + r * s->dk, -ch->beta[r] * ch->decay[r], s->dk);
     }
 }
 
@@ -302,9 +302,8 @@ static void run_chunk(const delta_job *job, chunk *ch, float *S, size_t h, size_
 
     load_chunk(job, ch, h, t0, n);
     decayed_products(job, ch, n);
-    solve_lower(o, ch->u, ch->m, n, s->dv);
-    solve_lower(o, ch->w, ch->m, n, s->dk);
-    o->mul_add(ch->u, s->dv, ch->w, s->dk, S, s->dv, n, s->dk, s->dv); /* N = U - W S */
+    o->mul_add(ch->u, s->dv, ch->k_decayed, s->dk, S, s->dv, n, s->dk, s->dv);
+    solve_lower(o, ch->u, ch->m, n, s->dv); /* N: U - W S without W */
 
     for (size_t r = 0; r < n; r++) {
         o->scale(ch->q + r * s->dk, ch->decay[r], s->dk);
