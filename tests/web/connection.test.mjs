@@ -549,6 +549,27 @@ test('cancelling: by its name, by its id, before it was sent, and without an ans
     closed.connection.stop();
 });
 
+test('what is cancelled while the socket is away is cancelled over HTTP where sockets do not come back, once', async () => {
+    const { connection, socket } = await opened();
+    const { run } = ask(connection, {}, 'a');
+    socket.hear({ type: 'response.created', stream_id: 's_a', response_id: 'ra' });
+    net.answer = () => reply({ data: [] });
+    socket.end();
+    run.cancel();
+    const cancelled = () => net.requests.filter(({ path, method }) => path === '/v1/responses/ra/cancel' && method === 'POST').length;
+    for (let i = 0; i < 20 && connection.state !== 'fallback'; i += 1) {
+        await time.pass(20_000);
+        if (connection.state !== 'fallback') sockets.at(-1).end();
+        await time.settle();
+    }
+    assert.deepEqual([connection.state, cancelled()], ['fallback', 1]);
+    const before = sockets.length;
+    for (let i = 0; i < 60 && sockets.length === before; i += 1) await time.pass(10_000);
+    sockets.at(-1).greet({ server: { state: 'ready' } });
+    assert.deepEqual([connection.state, sockets.at(-1).news(), cancelled()], ['open', [], 1]);
+    connection.stop();
+});
+
 test('a question too large for a frame goes over HTTP', async () => {
     const { connection, socket } = await opened({ limits: { max_text_frame: 1000 } });
     socket.news();

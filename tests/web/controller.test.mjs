@@ -620,6 +620,13 @@ test('a page that goes away notes what it was writing, and the next one takes it
     assert.deepEqual([...kept.keys()].filter((key) => key.startsWith('parley.unsaved.')), [], 'once');
 });
 
+test('a damaged note is left alone', async () => {
+    const { chat } = await open();
+    kept.set('parley.unsaved.1', '{');
+    await takeUpUnsaved(chat);
+    assert.equal(kept.get('parley.unsaved.1'), '{');
+});
+
 test('notes: a deleted chat, a name, and a chat that cannot be read now', async () => {
     const { chat, keeper, server, current } = await withChat();
     const note = (value) => kept.set(`parley.unsaved.${kept.size}`, JSON.stringify(value));

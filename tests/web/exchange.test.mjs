@@ -154,6 +154,8 @@ test('what a page had no time to write is done afterwards, where nobody changed 
     assert.deepEqual([there.title, texts(there)], ['Theirs', ['What is it?', 'theirs', 'Sure?']]);
     const again = madeAgain({ ...newConversation(), messages: {} }, news.whole);
     assert.deepEqual([again.title, Object.keys(again.messages)], ['What is it?', [q.id, a.id]]);
+    const withFile = { fields: {}, messages: [['x', JSON.stringify({ id: 'x', attachments: [{ id: 'f' }] })], ['y', '{"id":"y"}']] };
+    assert.deepEqual(madeAgain({ messages: {} }, withFile).messages, { x: { id: 'x', attachments: [{ id: 'f', missing: true }] }, y: { id: 'y' } }, 'its files are not there');
     assert.equal(newsOf(chat, unknown()).isNew, true);
 });
 

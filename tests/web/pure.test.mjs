@@ -9,6 +9,7 @@ import { Passages } from '../../web/js/documents/passages.js';
 import { Writer, oneLine, table } from '../../web/js/documents/writer.js';
 import { Zip } from '../../web/js/documents/zip.js';
 import { Sha256 } from '../../web/js/protocol/sha256.js';
+import { accepted, documentOf, pagesIn, readFiles, sniff, urlOf } from '../../web/js/state/attachments.js';
 import { zip } from './make_zip.mjs';
 
 test('SHA-256 of any length, in pieces of any length', () => {
@@ -164,4 +165,49 @@ test('a notebook: its cells, what they put out, and its images as a note', async
     assert.match((await of({ kernelspec: { language: 'julia' } })).text, /```julia\nx/);
     assert.match((await of(undefined)).text, /```python\nx/);
     assert.equal((await readDocument(new File(['{"nbformat": 4'], 'c.ipynb'))).text, '{"nbformat": 4'); // none: it is read as it stands
+});
+
+test('what a file is, by its first bytes alone', async () => {
+    const kinds = {
+        '\x89PNG\r\n': 'image/png', '\xff\xd8\xff': 'image/jpeg', GIF89a: 'image/gif', 'RIFF....WEBP': 'image/webp', 'RIFF....WAVE': null, '....WEBP': null, BM: 'image/bmp',
+        'II*\0': 'image/tiff', 'MM\0*': 'image/tiff', '....ftypavif': 'image/avif', '....ftypavis': 'image/avif', '....ftypheic': 'image/heic', '....ftypmif1': 'image/heic',
+        '....ftypqt  ': 'video/quicktime', '....ftypisom': 'video/mp4', '...ftypisom': null, '\x1aE\xdf\xa3..webm': 'video/webm', '\x1aE\xdf\xa3..matroska': 'video/x-matroska',
+        '..webm': null, '\xff\x0a': 'image/jxl', '....JXL ': 'image/jxl', '<svg xmlns="x"/>': 'image/svg+xml', '<?xml version="1.0"?><svg/>': 'image/svg+xml',
+        '<?xml version="1.0"?><html/>': null, 'see <svg>': null, '': null,
+    };
+    for (const [head, kind] of Object.entries(kinds)) assert.equal(await sniff(new Blob([Buffer.from(head, 'latin1')])), kind, JSON.stringify(head));
+    assert.equal(await sniff(new Blob([`<!-- ${' '.repeat(4000)}--><svg/>`])), 'image/svg+xml', 'within 4 KiB');
+});
+
+test('pages that are named', () => {
+    assert.deepEqual([pagesIn('', 3, 'a'), pagesIn('1-3, 2;3', 3, 'a'), pagesIn('3 1', 3, 'a'), pagesIn('2–2', 3, 'a')], [[1, 2, 3], [1, 2, 3], [3, 1], [2]]);
+    for (const wrong of ['0', '4', '2-4', '3-2', '0-2', 'x', '1-', '-1', '1.5', '1234567']) assert.throws(() => pagesIn(wrong, 3, 'a.pdf'), /names no pages of a\.pdf: write numbers from 1 to 3/, wrong);
+});
+
+test('files that cannot be used are refused in words, the others are taken', async () => {
+    const limits = { vision: true, video: false, maxImages: 4, maxBytes: 100, already: 0, modelName: 'Small' };
+    const file = (name, text, type = '') => new File([Buffer.from(text, 'latin1')], name, { type });
+    const read = async (files, more = {}) => {
+        const { attachments, refused } = await readFiles(files, { ...limits, ...more });
+        return [attachments.map(({ name, kind, bytes }) => `${name} ${kind} ${bytes}`), refused];
+    };
+    const png = (n) => '\x89PNG\r\n'.padEnd(n, '.');
+    const texts = [file('a.txt', 'One'), file('b.txt', 'Two!')];
+    assert.deepEqual(await read(texts), [['a.txt text 3', 'b.txt text 4'], []]);
+    assert.deepEqual(await read(texts, { maxImages: 1 }), [['a.txt text 3'], ['b.txt was not added: one message takes at most 1.']]);
+    assert.deepEqual(await read(texts, { maxImages: 3, already: 2 }), [['a.txt text 3'], ['b.txt was not added: one message takes at most 3.']]);
+    assert.deepEqual(await read([file('a.txt', '')]), [[], ['a.txt is empty.']]);
+    assert.deepEqual(await read([file('a.png', png(101))]), [[], ['a.png has 101 B; at most 100 B can be sent.']]);
+    assert.deepEqual((await read([file('a.png', png(100))]))[1], ['a.png is damaged: it cannot be opened.'], 'node opens no image');
+    assert.deepEqual((await read([file('a.png', png(101))], { maxBytes: undefined }))[1], ['a.png is damaged: it cannot be opened.'], 'a server that names no limit');
+    assert.match((await read([file('', '....ftypheic')]))[1][0], /cannot open HEIC images/);
+    assert.deepEqual(await read([file('a.png', png(9))], { vision: false }), [[], ['Small reads text only, so a.png was not added.']]);
+    assert.deepEqual(await read([file('a.mp4', '....ftypisom')]), [[], ['Small cannot read videos, so a.mp4 was not added.']]);
+    assert.match((await read([file('a.wav', 'RIFF....WAVE', 'audio/wav')]))[1][0], /PNG, JPEG, WebP, GIF, AVIF, BMP, SVG, PDF/);
+    assert.match((await read([file('a.wav', 'RIFF....WAVE', 'audio/wav')], { video: true }))[1][0], /SVG, MP4, WebM, PDF/);
+    assert.match((await read([file('a.wav', 'RIFF....WAVE', 'audio/wav')], { vision: false }))[1][0], /reads text only/);
+    const { attachments: [one] } = await readFiles([texts[0]], limits);
+    assert.deepEqual([one.mime, one.width, one.height, one.blob === texts[0], documentOf(one), documentOf({})], ['text/plain', 0, 0, true, undefined, undefined]);
+    assert.equal(urlOf(one.blob), urlOf(one.blob), 'one address for each');
+    assert.deepEqual([accepted({ vision: true, video: true }), accepted({ vision: true }), accepted({})].map((words) => [/^image\/\*/.test(words), /video\/mp4/.test(words), /\.pdf,/.test(words)]), [[true, true, true], [true, false, true], [false, false, true]]);
 });

@@ -212,6 +212,16 @@ test('several long documents share the room for passages, the longest ones are s
     assert.ok(half > 0.8 && half < 1.25, `${half} of the tokens of one document`);
 });
 
+test('a question without words of the document is searched for with the one before it', async () => {
+    const one = file('a', pages(300, 40, 'Kestrel Lake froze in May.'));
+    const path = asked([one], 'When did Kestrel Lake freeze?');
+    const first = path.at(-1);
+    path.push({ id: 'a1', role: 'assistant', text: 'In May.', parent: first.id }, { id: 'q2', role: 'user', text: 'Are you sure?', parent: 'a1' });
+    assert.match((await readingPlan(path, { context: 8000, count })).tail.text, /froze in May/);
+    path.splice(-2, 0, { id: 'a0', role: 'assistant', text: 'What?', parent: first.id }, { id: 'q1', role: 'user', text: 'Zebras?', parent: 'a0' });
+    assert.doesNotMatch((await readingPlan(path, { context: 8000, count })).tail.text, /froze in May/, 'the one before it alone');
+});
+
 test('where there is room everything goes along', async () => {
     const text = pages(20, 1, 'x');
     const one = file('a', text);
@@ -319,6 +329,30 @@ test('thoughts, text, tools and a new beginning', async () => {
     answers.goOn(conversation, answer);
     await turn();
     assert.deepEqual([answer.status, answer.responseId, answer.before], ['streaming', undefined, { text: 'new', reasoning: 'r' }]);
+});
+
+test('what is heard takes the place of what was in progress, is drawn, and the list of chats follows', async () => {
+    const { answers, answer, run, events } = await begun();
+    const kinds = [
+        { kind: 'text', delta: 'a' }, { kind: 'reasoning', delta: 'b' }, { kind: 'tool', id: '1', name: 'f', arguments: '' },
+        { kind: 'tool-arguments', id: '1', arguments: '{}' }, { kind: 'tool-output', id: '1', output: '7' },
+    ];
+    for (const event of kinds) {
+        run.sink({ kind: 'queued', position: 1 });
+        assert.deepEqual(answers.progress.get(answer.id), { kind: 'queued', position: 1 });
+        run.sink(event);
+        assert.equal(answers.progress.has(answer.id), false, event.kind);
+    }
+    run.sink({ kind: 'resumed' });
+    assert.deepEqual(answers.progress.get(answer.id), { kind: 'started' });
+    assert.deepEqual([answer.tools[0].output, events.splice(0).includes('message')], ['7', true]);
+    run.sink({ kind: 'end', status: 'completed' });
+    assert.deepEqual([answers.progress.size, events.filter((one) => /^(message|finished|list)$/.test(one))], [0, ['message', 'finished', 'list']]);
+});
+
+test('a list of chats is told of an answer that begins', async () => {
+    const { events } = await begun();
+    assert.deepEqual(events.slice(-2), ['message', 'list']);
 });
 
 test('an answer of a chat that is not shown is unread', async () => {

@@ -2,53 +2,15 @@
  * One page for all of them. */
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { keepLong, launch, openChat } from './helpers.mjs';
-import { startMock } from './mock_server.mjs';
+import { keepLong, openChat } from './helpers.mjs';
+import { openLab } from './lab.mjs';
 
-let browser, server, page, context;
+let lab, page;
 before(async () => {
-    browser = await launch();
-    server = await startMock();
-    ({ page, context } = await openChat(browser, server.url));
-    // For what is evaluated: modules, an element in a box of its own, its words, and what is pressed.
-    await page.evaluate(() => {
-        const at = (name) => import(new URL(name, document.baseURI).href);
-        const settle = async (element) => {
-            for (let i = 0; i < 3; i += 1) {
-                await new Promise((resolve) => setTimeout(resolve));
-                await element?.updateComplete;
-            }
-        };
-        const words = (root, selector) => [...root.querySelectorAll(selector)].map((one) => one.textContent.replace(/\s+/g, ' ').trim());
-        const show = async (name, fields, box = document.createElement('div')) => {
-            const element = Object.assign(document.createElement(name), fields);
-            box.append(element);
-            document.body.append(box);
-            await settle(element);
-            return element;
-        };
-        const press = async (root, label) => {
-            const button = [...root.querySelectorAll('button, summary, input')].find((one) => (one.getAttribute('aria-label') ?? one.textContent.trim()) === label);
-            if (!button) throw new Error(`no button ${label}`);
-            button.click();
-            await settle(root);
-        };
-        /** A connection whose replies are given by path. */
-        const wire = (replies) => Object.assign(new EventTarget(), {
-            asked: [], state: 'open', server: null,
-            fetch(path, init = {}) {
-                this.asked.push([init.method ?? 'GET', path, init.body ?? '']);
-                const [body, status = 200] = typeof replies[path] === 'function' ? replies[path]() : (replies[path] ?? [{}, 404]);
-                return Promise.resolve(new Response(JSON.stringify(body), { status }));
-            },
-        });
-        window.lab = { at, settle, words, show, press, wire };
-    });
+    lab = await openLab();
+    ({ page } = lab);
 });
-after(async () => {
-    await context.close();
-    await Promise.all([browser.close(), server.close()]);
-});
+after(() => lab.close());
 
 test('a call of a tool: its state in words, its arguments, and what came of it', async () => {
     const seen = await page.evaluate(async () => {
@@ -758,7 +720,7 @@ test('code: its language, what can be shown, wrapped, copied and saved under a f
 });
 
 test('of a long chat the last messages are there, and the earlier ones when they are asked for', async () => {
-    const { page: own, done } = await openChat(browser, server.url);
+    const { page: own, done } = await openChat(lab.browser, lab.server.url);
     const id = await own.evaluate(keepLong, 120);
     await own.evaluate((id) => (location.hash = `#/c/${id}`), id);
     await own.getByText('Answer 59').waitFor();

@@ -96,13 +96,13 @@ class ShareLinks extends LitElement {
     }
 
     /** @param {string} token */
-    #takeBack(token) {
-        this.#do(async () => {
+    async #takeBack(token) {
+        await this.#do(async () => {
             await this.#call(`/${token}`, 'DELETE');
             this.links = (this.links ?? []).filter((one) => one.token !== token);
-            await this.updateComplete;
-            /** @type {HTMLElement|null} */ (this.querySelector('.new-link button'))?.focus();
         });
+        await this.updateComplete; // until then nothing of the form can have the focus
+        if (!this.trouble) /** @type {HTMLElement|null} */ (this.querySelector('.new-link button'))?.focus();
     }
 
     /** @param {string} url */
