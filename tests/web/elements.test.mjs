@@ -30,7 +30,7 @@ test('links to a chat: made, copied and taken back, and what goes wrong with it'
         const view = await show('share-links', { chat, conversation: chat.current });
         await until(view, () => !view.busy);
         const links = () => [...view.querySelectorAll('li')].map((one) => `${one.querySelector('input').value.replace(/.*\//, '')} ${one.querySelector('small').textContent.replace(/on [^,]+(?=[,.])/g, 'on D')}`);
-        const out = { first: [links(), words(view, '.note').length, words(view, 'option'), view.querySelector('select').value, asked.splice(0)] };
+        const out = { className: view.className, first: [links(), words(view, '.note').length, words(view, 'option'), view.querySelector('select').value, asked.splice(0)] };
         const make = async (days, reply, status = 200) => {
             answer = () => [reply, status];
             view.querySelector('select').value = days;
@@ -47,10 +47,12 @@ test('links to a chat: made, copied and taken back, and what goes wrong with it'
         answer = () => { throw new TypeError('network'); };
         await press(view, 'Take back');
         await until(view, () => !view.busy);
-        out.away = [links().length, words(view, '[role=alert]').join(), asked.splice(0)];
+        await settle(view);
+        out.away = [links().length, words(view, '[role=alert]').join(), asked.splice(0), document.activeElement.textContent.trim() === 'Make a link'];
         answer = () => [{}, 200];
         await press(view, 'Take back');
         await until(view, () => !view.busy);
+        await settle(view);
         out.back = [links(), asked.splice(0), words(view, '[role=alert]').join(), document.activeElement.textContent.trim()];
         const { clipboard } = navigator;
         let copied;
@@ -67,12 +69,13 @@ test('links to a chat: made, copied and taken back, and what goes wrong with it'
         return out;
     });
     assert.deepEqual(seen, {
+        className: 'share-links',
         first: [['shared.html#t1 Made on D, ends on D.'], 2, ['After a day', 'After a week', 'After 30 days', 'Never'], '30', ['GET v1/history/shares  ']],
         made: [true, ['shared.html#t2 Made on D, has no end.', 'shared.html#t1 Made on D, ends on D.'], ['POST v1/history/shares {"chat":"c1","head":"m1","expires_in":604800} application/json'], '', ['saved']],
         selected: true,
         endless: [true, ['shared.html#t3 Made on D, has no end.', 'shared.html#t2 Made on D, has no end.', 'shared.html#t1 Made on D, ends on D.'], ['POST v1/history/shares {"chat":"c1","head":"m1","expires_in":null} application/json'], '', ['saved']],
         refused: [true, ['shared.html#t3 Made on D, has no end.', 'shared.html#t2 Made on D, has no end.', 'shared.html#t1 Made on D, ends on D.'], ['POST v1/history/shares {"chat":"c1","head":"m1","expires_in":86400} application/json'], 'Too many links.', ['saved']],
-        away: [3, 'The server cannot be reached. Try again when it is back.', ['DELETE v1/history/shares/t3  ']],
+        away: [3, 'The server cannot be reached. Try again when it is back.', ['DELETE v1/history/shares/t3  '], false],
         back: [['shared.html#t2 Made on D, has no end.', 'shared.html#t1 Made on D, ends on D.'], ['DELETE v1/history/shares/t3  '], '', 'Make a link'],
         copied: ['shared.html#t1', 'Copy|Copied'],
         withKey: 1,

@@ -273,6 +273,8 @@ test('bench measures what it is asked for, in three forms', () => {
         const made = /prompt|image/.test(what) ? tokens : sequences;
         assert.ok(Math.abs((ms * speed) / 1000 / made - 1) < 0.01, `${what}: ${ms} ms, ${speed} a second`);
     }
+    const answers = full.rows.filter(({ what }) => what === 'answers');
+    for (const { ratio, per_second: speed } of answers) assert.ok(Math.abs(ratio - speed / answers[0].per_second) < 0.001 + 0.01 * ratio, `${ratio} times one alone`);
     const lines = bench('--csv', '-p', '256').stdout.trim().split('\n').map((line) => line.split(','));
     assert.equal(lines.length, 4);
     assert.ok(lines.every((line) => line.length === 12));

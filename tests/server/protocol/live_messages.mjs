@@ -242,6 +242,19 @@ test('keys as Anthropic\'s clients send them, and pings in a silent stream', asy
     assert.equal(await locked.stop(), 0);
 });
 
+test('of two edits of the context each is told, with what it left out', async () => {
+    const call = (i) => [assistant([{ type: 'thinking', thinking: `thought ${i}`, signature: 'x' }, { type: 'tool_use', id: `toolu_${i}`, name: 'get_weather', input: { city: 'Rome' } }]), user([{ type: 'tool_result', tool_use_id: `toolu_${i}`, content: `result ${i} ${'x'.repeat(300)}` }])];
+    const turn = (i) => [user(`question ${i}`), ...call(i), assistant([{ type: 'thinking', thinking: `so ${i}`, signature: 'x' }, text(`answer ${i}`)])];
+    const edits = [{ type: 'clear_thinking_20251015', keep: { type: 'thinking_turns', value: 1 } }, { type: 'clear_tool_uses_20250919', trigger: { type: 'tool_uses', value: 2 }, keep: { type: 'tool_uses', value: 1 } }];
+    const asked = { model: 'fake', max_tokens: 1000, tools, messages: [...turn(1), ...turn(2), ...turn(3), user('!recall now')] };
+    const [whole, cut] = [await ask({ ...asked, context_management: { edits: [] } }), await ask({ ...asked, context_management: { edits } })];
+    const told = cut.context_management.applied_edits;
+    assert.deepEqual([whole.context_management.applied_edits, told.map((one) => one.type)], [[], edits.map((one) => one.type)]);
+    assert.deepEqual([told[0].cleared_thinking_turns, told[1].cleared_tool_uses], [2, 2]);
+    assert.equal(told[0].cleared_input_tokens + told[1].cleared_input_tokens, whole.usage.input_tokens - cut.usage.input_tokens);
+    assert.doesNotMatch(JSON.stringify(cut.content), /result [12] x|thought [12]|so [12]/);
+});
+
 test('the server ends', async () => assert.equal(await server.stop(), 0));
 
 await runTests();

@@ -460,7 +460,6 @@ class ChatComposer extends LitElement {
         const sends = this.settings.get('enterSends') && !isTouchDevice();
         const withControl = event.ctrlKey || event.metaKey;
         if (event.shiftKey || (!sends && !withControl)) return;
-        event.preventDefault();
         this.#submit(event);
     }
 
