@@ -155,6 +155,19 @@ static void test_file_of_another(const float *expected, int n_bits)
     CHECK(st[0].st_size == st[1].st_size && st[0].st_ino != st[1].st_ino);
 }
 
+typedef struct heard {
+    uint64_t done, total;
+    int n;
+} heard;
+
+/* What is done grows up to all that there is, which is the same from the first time on. */
+static void hear(void *ctx, uint64_t done, uint64_t total)
+{
+    heard *h = ctx;
+    CHECK(done >= h->done && done <= total && (h->n == 0 || total == h->total));
+    *h = (heard){done, total, h->n + 1};
+}
+
 static void test_format(int n_bits, const float *stored)
 {
     char out[300];
@@ -190,8 +203,10 @@ static void test_format(int n_bits, const float *stored)
     snprintf(out, sizeof out, "%s/converted%d", cache, n_bits);
     compute *c = NULL;
     CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = test_cpu_mask()}, &d), d);
-    const quantize_options opt = {.layer_bits = n_bits, .head_bits = n_bits, .c = c};
+    heard h = {.n = 0};
+    const quantize_options opt = {.layer_bits = n_bits, .head_bits = n_bits, .c = c, .progress = {hear, &h}};
     CHECK_OK(model_convert(check_data("tiny"), out, &opt, &d), d);
+    CHECK(h.n > 20 && h.done == h.total);
     CHECK_INT(model_convert(check_data("tiny"), out, &opt, &d), ERR_INVALID);
     CHECK(strstr(d.text, out) != NULL);
     CHECK_SAID(expected, say_with(out, 2, ~0u, 0, true));

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "tests/model/tiny.h"
 
@@ -336,6 +337,7 @@ static void *list_and_forget(void *ctx)
     const uint64_t scope = 5;
     uint64_t sum = 0;
     while (!atomic_load(&o->is_done)) {
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL); /* the lock is the other thread's, too */
         prefix_cache_list(o->pc, 0, look, &sum);
         prefix_cache_forget_those(o->pc, 0, is_none, &sum);
         prefix_cache_forget(o->pc, &scope);
