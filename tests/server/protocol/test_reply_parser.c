@@ -47,6 +47,33 @@ static void check(const char *text, bool starts, bool may, const char *reasoning
     }
 }
 
+/* Calls are told by another server, in fields of their own: white space waits for what follows where a call may. */
+static void check_told(void)
+{
+    json_doc *doc = NULL;
+    err_detail d = {0};
+    const char *text = "[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]";
+    CHECK_OK(json_parse(&doc, text, strlen(text), 64, &d), d);
+    tool_set *tools = NULL;
+    CHECK_OK(tool_set_create(&tools, json_root(doc), &d), d);
+    json_free(doc);
+    for (int has_tools = 0; has_tools < 2; has_tools++) {
+        reply_parser p;
+        reply_parser_init(&p, &(reply_rules){.is_told = true, .tools = has_tools ? tools : NULL});
+        reply_parser_push(&p, "a \n", 3);
+        bytes content;
+        gather(&content, &p.pieces, REPLY_CONTENT);
+        CHECK_STR(bytes_str(&content), has_tools ? "a" : "a \n");
+        bytes_deinit(&content);
+        reply_parser_finish(&p, false);
+        gather(&content, &p.pieces, REPLY_CONTENT);
+        CHECK_STR(bytes_str(&content), "a \n");
+        bytes_deinit(&content);
+        reply_parser_deinit(&p);
+    }
+    tool_set_destroy(tools);
+}
+
 int main(void)
 {
     /* the model opens the block itself */
@@ -88,5 +115,6 @@ int main(void)
     CHECK_STR(bytes_str(&p.pieces.items[0].text), " and so");
     CHECK_STR(bytes_str(&p.pieces.items[1].text), "yes");
     reply_parser_deinit(&p);
+    check_told();
     CHECK_DONE();
 }
