@@ -1,0 +1,91 @@
+/* What an engine says while it loads: stages for the loading page, in order and with growing shares; warnings where
+ * answers will be slower than they need be, and nowhere else. */
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "compute/kernels/cpu.h"
+#include "engine/engine.h"
+#include "tests/check.h"
+#include "tests/cpu.h"
+#include "tests/folder.h"
+
+static char log_path[FOLDER_NAME + 16];
+
+typedef struct told {
+    char stages[200]; /* each once, with a blank behind */
+    double fraction;
+    int n_quantizing;
+} told;
+
+static void on_load(void *ctx, const char *stage, double fraction)
+{
+    told *t = ctx;
+    const size_t len = strlen(t->stages);
+    CHECK(fraction >= t->fraction && fraction <= 1.0);
+    t->fraction = fraction;
+    t->n_quantizing += strcmp(stage, "quantizing") == 0;
+    if (!strstr(t->stages, stage)) {
+        (void)snprintf(t->stages + len, sizeof t->stages - len, "%s ", stage);
+    }
+}
+
+static void on_event(void *ctx, gen_event *ev)
+{
+    (void)ctx;
+    gen_event_free(ev);
+}
+
+/* Opens the tiny model; what was logged goes to `said`. */
+static told load(bytes *said, size_t n_threads, unsigned cpu_mask, int n_bits)
+{
+    static char dir[4096];
+    told t = {.fraction = 0};
+    err_detail d = {0};
+    engine *e = NULL;
+    (void)snprintf(dir, sizeof dir, "%s", check_data("tiny"));
+    engine_options opt = {.model_dir = dir,
+                          .n_ctx = 512,
+                          .n_parallel = 1,
+                          .n_threads = n_threads,
+                          .cpu_mask = cpu_mask,
+                          .layer_bits = n_bits,
+                          .on_event = on_event,
+                          .on_load = on_load,
+                          .on_load_ctx = &t};
+    gen_params_init(&opt.defaults);
+    (void)remove(log_path);
+    log_reopen();
+    CHECK_OK(engine_open(&e, &opt, &d), d);
+    engine_close(e);
+    bytes_clear(said);
+    CHECK_OK(file_read(said, log_path, &d), d);
+    return t;
+}
+
+int main(void)
+{
+    static const char SLOW[] = "plain C kernels", MANY[] = "fewer would be faster";
+    char folder[FOLDER_NAME];
+    bytes said = bytes_empty(1 << 20);
+    err_detail d = {0};
+    const size_t n_cores = cpu_physical_cores();
+    folder_make(folder);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    (void)snprintf(log_path, sizeof log_path, "%s/log", folder);
+    CHECK_OK(log_open(log_path, &d), d);
+
+    told t = load(&said, n_cores, test_cpu_mask(), 0);
+    CHECK_STR(t.stages, "text vision memory ready ");
+    CHECK(t.fraction == 1.0);
+    CHECK(!strstr(bytes_str(&said), MANY));
+    CHECK_INT(strstr(bytes_str(&said), SLOW) != NULL,
+              (cpu_flags() & test_cpu_mask() & (CPU_AVX2 | CPU_NEON)) == 0);
+    t = load(&said, n_cores + 1, 0, 8);
+    CHECK_STR(t.stages, "text quantizing vision memory ready ");
+    CHECK(t.n_quantizing > 5);
+    CHECK(strstr(bytes_str(&said), MANY) && strstr(bytes_str(&said), SLOW));
+    bytes_deinit(&said);
+    CHECK_DONE();
+}
