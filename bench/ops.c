@@ -166,7 +166,7 @@ static void bench_blocks(bench *b, void *weights)
 {
     static const size_t sizes[][2] = {{FF, D}, {D, FF}};
     char name[80];
-    for (dtype type = DTYPE_Q8; type <= DTYPE_Q4; type++) {
+    for (dtype type = DTYPE_Q8; type <= DTYPE_Q5; type++) {
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             const size_t N = sizes[i][0], K = sizes[i][1];
             unsigned char *to = weights;

@@ -132,27 +132,29 @@ static size_t weight_floats(panel_type type, size_t K)
     return TILE_COLUMNS * (type == PANEL_Q ? blocks : type == PANEL_X ? 2 * blocks : K);
 }
 
-/* n rows of blocks: scales and minima as floats, numbers of 4 bits as bytes. */
+/* n rows of blocks: scales and minima as floats, numbers of 4 and 5 bits as bytes. */
 static tile_q_rows unpack_rows(const ops *o, float *scratch, const tensor *w, const unsigned char *rows,
                                size_t n, size_t K)
 {
     const size_t n_blocks = n_blocks_q(K), columns = quant_columns(K), row_bytes = tensor_row_bytes(w);
-    const bool q4 = w->type == DTYPE_Q4;
+    const bool small = w->type != DTYPE_Q8;
     float *scale = scratch, *minimum = scale + n * n_blocks;
     uint8_t *u = (uint8_t *)(minimum + n * n_blocks);
     for (size_t i = 0; i < n; i++) {
-        const unsigned char *row = rows + i * row_bytes, *scales = row + (q4 ? columns / 2 : columns);
-        o->widen[DTYPE_BF16](scale + i * n_blocks, scales, n_blocks);
-        if (q4) {
-            o->widen[DTYPE_BF16](minimum + i * n_blocks, scales + 2 * n_blocks, n_blocks);
-            o->unpack_q4(u + i * columns, row, K);
+        const unsigned char *row = rows + i * row_bytes;
+        if (small) {
+            o->unpack_q[w->type - DTYPE_Q4](u + i * columns, scale + i * n_blocks, minimum + i * n_blocks,
+                                            row, K);
+        } else {
+            o->widen[DTYPE_BF16](scale + i * n_blocks, row + columns, n_blocks);
         }
     }
-    return (tile_q_rows){.u = q4 ? u : rows,
-                         .u_stride = q4 ? columns : row_bytes,
+    return (tile_q_rows){.u = small ? u : rows,
+                         .u_stride = small ? columns : row_bytes,
                          .scale = scale,
-                         .minimum = q4 ? minimum : NULL,
-                         .stride = n_blocks};
+                         .minimum = small ? minimum : NULL,
+                         .stride = n_blocks,
+                         .wide = w->type == DTYPE_Q5};
 }
 
 /* The same of a type in GGUF files. */

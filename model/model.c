@@ -210,7 +210,7 @@ uint64_t model_weight_bytes_as(const model *m, int layer_bits, int head_bits)
         }
         /* A tied head gets blocks of its own; the table stays. */
         n -= ref->is_head && m->cfg.tie_word_embeddings ? 0 : t->bytes;
-        n += t->dims[0] * quant_row_bytes(bits == 8 ? DTYPE_Q8 : DTYPE_Q4, t->dims[1]);
+        n += t->dims[0] * quant_row_bytes(quantized_type(ref, bits), t->dims[1]);
     }
     return n;
 }

@@ -16,7 +16,7 @@
 #include "compute/formats/quant.h"
 #include "model/checkpoint/tensor_file.h"
 
-enum { LAYOUT_VERSION = 1, SAMPLE_BYTES = 4096 };
+enum { LAYOUT_VERSION = 2, SAMPLE_BYTES = 4096 };
 
 struct quantized {
     tensor_file *file; /* or */
@@ -92,7 +92,7 @@ static err_code make_plan(plan *p, const matrix_ref *matrices, size_t n, const q
         p->stored[p->n] = *ref->at;
         p->refs[p->n] = ref;
         e->from = &p->stored[p->n++];
-        e->to = n_bits == 8 ? DTYPE_Q8 : DTYPE_Q4;
+        e->to = quantized_type(ref, n_bits);
         snprintf(e->name, sizeof e->name, "%s.%s", ref->name, dtype_name(e->to));
         p->bytes += writer_entry_bytes(e);
     }

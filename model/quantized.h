@@ -29,6 +29,13 @@ typedef struct quantize_options {
     load_progress progress;
 } quantize_options;
 
+/* What a matrix becomes with 8 or 4 bits. With 4, those that mix tokens get a fifth: there a rounding tells
+ * most, and feed-forward parts, experts above all, are the larger part. */
+static inline dtype quantized_type(const matrix_ref *ref, int n_bits)
+{
+    return n_bits == 8 ? DTYPE_Q8 : ref->mixes ? DTYPE_Q5 : DTYPE_Q4;
+}
+
 typedef struct quantized quantized;
 
 /* *out is NULL if there was nothing to do: every matrix is quantized, or is to stay as it is. */

@@ -94,13 +94,13 @@ static void take_shaped(loader *ld, tensor *out, const named_tensor *t, const si
 }
 
 /* Remembers a matrix that may be kept in blocks. */
-static void remember(loader *ld, tensor *at, const char *name, bool is_head)
+static void remember(loader *ld, tensor *at, const char *name, bool is_head, bool mixes)
 {
     const size_t n = strlen(name) + 1;
     char *copy = reserve(ld, n, 1, "the table of weights");
     if (copy) {
         memcpy(copy, name, n);
-        ld->matrices[ld->n_matrices++] = (matrix_ref){at, copy, is_head};
+        ld->matrices[ld->n_matrices++] = (matrix_ref){at, copy, is_head, mixes};
     }
 }
 
@@ -139,8 +139,13 @@ static void find_layer_matrix(loader *ld, tensor *out, const char *suffix, int32
     const size_t dims[2] = {(size_t)rows, (size_t)cols};
     const named_tensor *t = need(ld, suffix);
     if (t && !take_packed(ld, out, &t->view, dims[0], dims[1])) {
+        static const char *const MIXERS[] = {"self_attn.", "linear_attn.", "mamba."};
+        bool mixes = false;
+        for (size_t i = 0; i < ARRAY_LEN(MIXERS); i++) {
+            mixes = mixes || strncmp(suffix, MIXERS[i], strlen(MIXERS[i])) == 0;
+        }
         take_shaped(ld, out, t, dims, 2);
-        remember(ld, out, t->stored, false);
+        remember(ld, out, t->stored, false, mixes);
     }
 }
 
@@ -350,7 +355,7 @@ static void take_stack(loader *ld, tensor *out, const named_tensor *t, size_t ro
     out->n_dims = 2;
     out->dims[0] = E * rows;
     out->dims[1] = cols;
-    remember(ld, out, t->stored, false);
+    remember(ld, out, t->stored, false, false);
 }
 
 /* gate and up in one tensor: for each expert the rows of gate, then those of up. */
@@ -539,12 +544,12 @@ static void load_head(loader *ld, weights *w)
     }
     if (cfg->tie_word_embeddings) {
         w->head = w->embed; /* some fine-tunes ship a copy: the table counts */
-        remember(ld, &w->head, name, true);
+        remember(ld, &w->head, name, true, false);
         return;
     }
     ld->prefix[0] = ld->outer[0] = '\0';
     find_matrix(ld, &w->head, name, cfg->vocab_size, cfg->hidden_size);
-    remember(ld, &w->head, t ? t->stored : name, true);
+    remember(ld, &w->head, t ? t->stored : name, true, false);
 }
 
 static void load_mtp(loader *ld, weights *w)

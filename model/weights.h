@@ -135,6 +135,7 @@ typedef struct matrix_ref {
     tensor *at;
     const char *name;
     bool is_head;
+    bool mixes; /* of attention or of a recurrent layer, not of the feed-forward part */
 } matrix_ref;
 
 typedef struct weights {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The types before DTYPE_OTHER have elements of their own; Q8 and Q4 are rows of blocks
+/* The types before DTYPE_OTHER have elements of their own; Q8, Q4 and Q5 are rows of blocks
  * (compute/formats/quant.h), and so are those from DTYPE_Q8_0 on: as GGUF files hold them, and, from
  * DTYPE_AF4 on, for what MLX tools make (compute/formats/ggml_blocks.h). */
 typedef enum dtype {
@@ -18,6 +18,7 @@ typedef enum dtype {
     DTYPE_OTHER,
     DTYPE_Q8,
     DTYPE_Q4,
+    DTYPE_Q5,
     DTYPE_Q8_0,
     DTYPE_Q4_0,
     DTYPE_Q4_1,

@@ -1,4 +1,4 @@
-/* quant: rows of weights in 8 and 4 bits, and rows of activations in 8 bits. Any thread.
+/* quant: rows of weights in 8, 5 and 4 bits, and rows of activations in 8 bits. Any thread.
  *
  *     size_t bytes = quant_row_bytes(DTYPE_Q8, K);
  *     quant_weights(row, DTYPE_Q8, w, K);                 // one row of a matrix
@@ -8,15 +8,21 @@
  * Blocks of 32 columns share a scale; a row is padded to whole groups of 64 columns, and the
  * padding counts as zeros.
  *   q8: bytes u [Kp], then bf16 scales s [Kp/32]:             w = s * (u - 128), 1 <= u <= 255
- *   q4: nibbles u [Kp/2], then scales s, then bf16 minima m:  w = s * u + m
- * Byte j of a group's 32 holds columns j (low half) and 32 + j of q4. Numbers
- * are chosen for the scale as it is stored, so its few bits cost nothing.
+ *   q4: nibbles u [Kp/2], then a byte each for scales and for zero points z [Kp/32], then the row's
+ *       base [4 bytes]:                                       w = s * u - s/16 * z
+ *   q5: nibbles [Kp/2], a fifth bit for each column [Kp/8], then as q4:  w = s * u - s/8 * z
+ * Byte j of a group's 32 holds columns j (low half) and 32 + j of q4 and q5. The fifth bit of q5 (bit k of a
+ * group's 64 is column k's) is the highest of u in the first block of a group and the lowest in the second, where
+ * the nibble lies: so a kernel may leave the high halves of bytes where they are, 16 and 8 times too large.
+ * A scale of q4 and q5 is a float whose bits are base + (its byte << 18): 5 bits behind the point, 8 octaves
+ * below the row's largest. Numbers are chosen for the scale as it is stored, by least squares over several ranges.
  */
 #ifndef PARLEY_COMPUTE_FORMATS_QUANT_H
 #define PARLEY_COMPUTE_FORMATS_QUANT_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "compute/formats/dtype.h"
 
@@ -28,11 +34,40 @@ static inline size_t quant_columns(size_t K)
     return (K + QUANT_GROUP - 1) / QUANT_GROUP * QUANT_GROUP;
 }
 
-/* Bytes of a row of K columns; type is DTYPE_Q8 or DTYPE_Q4. */
+/* Bytes of a row of K columns; type is DTYPE_Q8, DTYPE_Q4 or DTYPE_Q5. */
 size_t quant_row_bytes(dtype type, size_t K);
 
-/* Writes one row; values that are not finite become 0. */
+/* Writes one row; values that are not finite become 0, others are below 1e18. */
 void quant_weights(void *row, dtype type, const float *w, size_t K);
+
+/* A row of q4 or q5. */
+typedef struct quant_small {
+    const unsigned char *numbers, *fifth, *scale, *zero; /* fifth: of q5 alone */
+    uint32_t base;
+    float step; /* a minimum is step * scale * zero */
+} quant_small;
+
+enum { QUANT_SCALE_SHIFT = 18 };
+
+static inline quant_small quant_small_at(dtype type, const void *row, size_t K)
+{
+    const size_t Kp = quant_columns(K), n_blocks = Kp / QUANT_BLOCK;
+    quant_small r = {.numbers = row, .fifth = (const unsigned char *)row + Kp / 2};
+    r.scale = r.fifth + (type == DTYPE_Q5 ? Kp / 8 : 0);
+    r.zero = r.scale + n_blocks;
+    r.step = type == DTYPE_Q5 ? -1.0f / 8 : -1.0f / 16;
+    memcpy(&r.base, r.zero + n_blocks, sizeof r.base);
+    return r;
+}
+
+/* A scale from its byte. */
+static inline float quant_scale(uint32_t base, unsigned char byte)
+{
+    const uint32_t bits = base + ((uint32_t)byte << QUANT_SCALE_SHIFT);
+    float s;
+    memcpy(&s, &bits, sizeof s);
+    return s;
+}
 
 /* One row of activations: x = scale * q in blocks of 32. */
 typedef struct quant_x {

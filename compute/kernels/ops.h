@@ -31,7 +31,7 @@ typedef void dot_rows_fn(float *out, size_t out_stride, const float *x, size_t x
                          const void *w, size_t w_stride, size_t N, size_t K);
 
 /* out[t*out_stride + n] = x[t] . w[n] for T rows of activations (quant_x_at(x, K, t)) and N rows of
- * weights. Lane b % 16 takes block b, blocks rising: for q4 first w.minimum * x.sum, fused; then
+ * weights. Lane b % 16 takes block b, blocks rising: for q4 and q5 first w.minimum * x.sum, fused; then
  * (float)(the block's products, as an integer) * (w.scale * x.scale), fused. Lanes are added as in
  * dot_rows. */
 typedef void dot_q_fn(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N,
@@ -41,6 +41,9 @@ typedef void dot_q_fn(float *out, size_t out_stride, const void *x, size_t T, co
  * them. */
 typedef void panel_q_fn(float *out, size_t out_stride, const quant_panel *x, size_t T, const void *w,
                         size_t N, size_t K);
+
+/* q8, q4 and q5. */
+enum { QUANT_TYPES = 3 };
 
 /* Rows of x that lie side by side in a packed panel. */
 enum { TILE_ROWS = 64 };
@@ -148,13 +151,13 @@ typedef struct ops {
     /* Prompts and images take the tiles below; otherwise they go the same way as few rows. */
     bool tiles_best;
 
-    /* ---- blocks of 8 and 4 bits (quant.h); index type - DTYPE_Q8 ---- */
+    /* ---- blocks of 8, 4 and 5 bits (quant.h); index type - DTYPE_Q8 ---- */
 
     /* A row of K floats in the format of dot_rows_q: scale = largest / 127, numbers rounded to
      * nearest even. */
     void (*quantize_x)(quant_x *out, const float *x, size_t K);
-    dot_q_fn *dot_q[2];
-    panel_q_fn *panel_q[2]; /* NULL where dot_q is as fast for many rows */
+    dot_q_fn *dot_q[QUANT_TYPES];
+    panel_q_fn *panel_q[QUANT_TYPES]; /* NULL where dot_q is as fast for many rows */
 
     /* ---- tiles, for many rows ---- */
 
@@ -189,8 +192,8 @@ typedef struct ops {
 
     /* The same in 8 bits, for weights in blocks. */
 
-    /* The numbers of a row of q4, a byte each. */
-    void (*unpack_q4)(uint8_t *out, const void *row, size_t K);
+    /* A row of q4 or q5 (index type - DTYPE_Q4): numbers, a byte each, and each block's scale and minimum. */
+    void (*unpack_q[2])(uint8_t *u, float *scale, float *minimum, const void *row, size_t K);
     /* A panel of T <= TILE_ROWS rows of K columns, quant_columns(K) / QUANT_BLOCK blocks: the scale is the
      * largest magnitude of its TILE_SHARE blocks / 127, numbers are rounded to nearest even. Columns from
      * K on and rows T .. up to the next multiple of 16 become zeros; later ones stay. */

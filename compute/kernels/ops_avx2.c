@@ -22,8 +22,8 @@ const ops *ops_avx2(void)
                               .kv = KV_OPS_SIMD,
                               .ggml = ggml_kernels_avx2,
                               .quantize_x = quantize_x_avx2,
-                              .dot_q = {dot_q8_avx2, dot_q4_avx2},
-                              .unpack_q4 = unpack_q4_avx2,
+                              .dot_q = {dot_q8_avx2, dot_q4_avx2, dot_q5_avx2},
+                              .unpack_q = {unpack_q4_avx2, unpack_q5_avx2},
                               .tile_q = tile_q_avx2,
                               OPS_SIMD_MEMBERS};
     return &table;

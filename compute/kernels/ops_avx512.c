@@ -19,7 +19,7 @@ enum { KV_R = 4, KV_N = 4, KV_V = 4, KV_Q8_R = 4, KV_Q8_N = 4, KV_Q8_GROUPS = 2 
 /* The members that all tables of this file have in common. */
 #define OPS_512_MEMBERS                                                                                      \
     OPS_SIMD_MEMBERS, .dot_rows_best = true, .tiles_best = true, .quantize_x = quantize_x_avx2,              \
-                      .unpack_q4 = unpack_q4_avx2
+                      .unpack_q = {unpack_q4_avx2, unpack_q5_avx2}
 
 static const kv_ops KV_OPS_VNNI[KV_TYPES] = {
     KV_OPS_SIMD_FLOATS,
@@ -32,7 +32,7 @@ const ops *ops_avx512(void)
     static const ops table = {.name = "avx512",
                               OPS_512_MEMBERS,
                               .kv = KV_OPS_SIMD,
-                              .dot_q = {dot_q8_avx2, dot_q4_avx2},
+                              .dot_q = {dot_q8_avx2, dot_q4_avx2, dot_q5_avx2},
                               .tile_q = tile_q_avx2,
                               .ggml = ggml_kernels_avx2};
     return &table;
@@ -40,8 +40,8 @@ const ops *ops_avx512(void)
 
 /* What the tables from VNNI on share. */
 #define OPS_VNNI_MEMBERS                                                                                     \
-    OPS_512_MEMBERS, .kv = KV_OPS_VNNI, .dot_q = {dot_q8_vnni, dot_q4_vnni},                                 \
-                     .panel_q = {panel_q8_vnni, panel_q4_vnni}, .attend_q = attend_q_vnni,                   \
+    OPS_512_MEMBERS, .kv = KV_OPS_VNNI, .dot_q = {dot_q8_vnni, dot_q4_vnni, dot_q5_vnni},                    \
+                     .panel_q = {panel_q8_vnni, panel_q4_vnni, panel_q5_vnni}, .attend_q = attend_q_vnni,    \
                      .peak_q = peak_q_vnni, .ggml = ggml_kernels_avx512_vnni
 
 const ops *ops_avx512_vnni(void)

@@ -126,27 +126,33 @@ static void quantize_x_generic(quant_x *out, const float *x, size_t K)
     }
 }
 
-/* Column k of a row: its stored number, less 128 for q8. */
-static int32_t stored_number(dtype type, const unsigned char *row, size_t k)
+/* Column k of a row of K: its stored number, less 128 for q8. */
+static int32_t stored_number(dtype type, const unsigned char *row, size_t K, size_t k)
 {
     if (type == DTYPE_Q8) {
         return row[k] - 128;
     }
-    unsigned both = row[k / 64 * 32 + k % 32];
-    return (int32_t)(k % 64 < 32 ? both & 15u : both >> 4);
+    const unsigned both = row[k / 64 * 32 + k % 32], nibble = k % 64 < 32 ? both & 15u : both >> 4;
+    if (type == DTYPE_Q4) {
+        return (int32_t)nibble;
+    }
+    const unsigned fifth = quant_small_at(type, row, K).fifth[k / 8] >> k % 8 & 1u;
+    return (int32_t)(k % 64 < 32 ? nibble | fifth << 4 : nibble << 1 | fifth);
 }
 
 /* The lanes of one product: each block's products as an integer are handed in, blocks rising. */
 static void add_block(float lane[LANES], dtype type, const unsigned char *w, size_t K, size_t b, int32_t sum,
                       float x_scale, float x_sum)
 {
-    const size_t Kp = quant_columns(K), n_blocks = Kp / QUANT_BLOCK;
-    const unsigned char *scales = w + (type == DTYPE_Q8 ? Kp : Kp / 2), *minima = scales + 2 * n_blocks;
-    float *at = &lane[b % LANES];
-    if (type == DTYPE_Q4) {
-        *at = fmaf(bf16_at(minima + 2 * b), x_sum, *at);
+    float *at = &lane[b % LANES], scale;
+    if (type == DTYPE_Q8) {
+        scale = bf16_at(w + quant_columns(K) + 2 * b);
+    } else {
+        const quant_small row = quant_small_at(type, w, K);
+        scale = quant_scale(row.base, row.scale[b]);
+        *at = fmaf(scale * row.step * (float)row.zero[b], x_sum, *at);
     }
-    *at = fmaf((float)sum, bf16_at(scales + 2 * b) * x_scale, *at);
+    *at = fmaf((float)sum, scale * x_scale, *at);
 }
 
 static void dot_q_generic(dtype type, float *out, size_t out_stride, const void *x, size_t T, const void *w,
@@ -160,7 +166,7 @@ static void dot_q_generic(dtype type, float *out, size_t out_stride, const void 
             for (size_t b = 0; b < quant_columns(K) / QUANT_BLOCK; b++) {
                 int32_t sum = 0;
                 for (size_t k = b * QUANT_BLOCK; k < (b + 1) * QUANT_BLOCK; k++) {
-                    sum += stored_number(type, weights, k) * row.q[k];
+                    sum += stored_number(type, weights, K, k) * row.q[k];
                 }
                 add_block(lane, type, weights, K, b, sum, row.scale[b], row.sum[b]);
             }
@@ -183,7 +189,7 @@ static void panel_q_generic(dtype type, float *out, size_t out_stride, const qua
                 int32_t sum = 0;
                 for (size_t k = 0; k < QUANT_BLOCK; k++) {
                     const uint32_t four = panel[b].q[k / 8][2 * row + k / 4 % 2];
-                    sum += stored_number(type, weights, b * QUANT_BLOCK + k) * (int8_t)(four >> k % 4 * 8);
+                    sum += stored_number(type, weights, K, b * QUANT_BLOCK + k) * (int8_t)(four >> k % 4 * 8);
                 }
                 add_block(lane, type, weights, K, b, sum, panel[b].scale[place], panel[b].sum[place]);
             }
@@ -206,6 +212,7 @@ static void panel_q_generic(dtype type, float *out, size_t out_stride, const qua
     }
 PRODUCTS_Q_GENERIC(q8, DTYPE_Q8)
 PRODUCTS_Q_GENERIC(q4, DTYPE_Q4)
+PRODUCTS_Q_GENERIC(q5, DTYPE_Q5)
 
 static void tile_f32_generic(float *sums, const float *x, const float *w, size_t w_stride, size_t T, size_t N,
                              size_t K)
@@ -238,11 +245,26 @@ static void tile_bf16_generic(float *sums, const uint32_t *x, const void *w, siz
     }
 }
 
-static void unpack_q4_generic(uint8_t *out, const void *row, size_t K)
+static void unpack_small(dtype type, uint8_t *u, float *scale, float *minimum, const void *row, size_t K)
 {
+    const quant_small r = quant_small_at(type, row, K);
     for (size_t k = 0; k < quant_columns(K); k++) {
-        out[k] = (uint8_t)stored_number(DTYPE_Q4, row, k);
+        u[k] = (uint8_t)stored_number(type, row, K, k);
     }
+    for (size_t b = 0; b < quant_columns(K) / QUANT_BLOCK; b++) {
+        scale[b] = quant_scale(r.base, r.scale[b]);
+        minimum[b] = scale[b] * r.step * (float)r.zero[b];
+    }
+}
+
+static void unpack_q4_generic(uint8_t *u, float *scale, float *minimum, const void *row, size_t K)
+{
+    unpack_small(DTYPE_Q4, u, scale, minimum, row, K);
+}
+
+static void unpack_q5_generic(uint8_t *u, float *scale, float *minimum, const void *row, size_t K)
+{
+    unpack_small(DTYPE_Q5, u, scale, minimum, row, K);
 }
 
 /* Blocks of a row that share a scale, x = scale * q; sums are those of a block's first half and of all of it. */
@@ -680,14 +702,14 @@ const ops *ops_generic(void)
         .widen = {widen_f32_generic, widen_bf16_generic, widen_f16_generic},
         .dot_rows = {dot_rows_f32_generic, dot_rows_bf16_generic, dot_rows_f16_generic},
         .quantize_x = quantize_x_generic,
-        .dot_q = {dot_q8_generic, dot_q4_generic},
-        .panel_q = {panel_q8_generic, panel_q4_generic},
+        .dot_q = {dot_q8_generic, dot_q4_generic, dot_q5_generic},
+        .panel_q = {panel_q8_generic, panel_q4_generic, panel_q5_generic},
         .tile_f32 = tile_f32_generic,
         .pack_bf16 = pack_bf16_generic,
         .tile_bf16 = tile_bf16_generic,
         .round_bf16 = round_bf16_generic,
         .dot_bf16 = dot_bf16_generic,
-        .unpack_q4 = unpack_q4_generic,
+        .unpack_q = {unpack_q4_generic, unpack_q5_generic},
         .pack_q = pack_q_generic,
         .tile_q = tile_q_generic,
         .pack_x = pack_x_generic,

@@ -26,9 +26,14 @@ static void quantize_x(quant_x *out, const float *x, size_t K)
     ops_generic()->quantize_x(out, x, K);
 }
 
-static void unpack_q4(uint8_t *out, const void *row, size_t K)
+static void unpack_q4(uint8_t *u, float *scale, float *minimum, const void *row, size_t K)
 {
-    ops_generic()->unpack_q4(out, row, K);
+    ops_generic()->unpack_q[0](u, scale, minimum, row, K);
+}
+
+static void unpack_q5(uint8_t *u, float *scale, float *minimum, const void *row, size_t K)
+{
+    ops_generic()->unpack_q[1](u, scale, minimum, row, K);
 }
 
 static void tile_q(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
@@ -39,24 +44,25 @@ static void tile_q(float *sums, const tile_q_block *x, const tile_q_rows *w, siz
 
 #define NEON_MEMBERS                                                                                         \
     OPS_SIMD_MEMBERS, .kv = KV_OPS_GENERIC, .ggml = ggml_kernels_generic, .quantize_x = quantize_x,          \
-                      .unpack_q4 = unpack_q4, .tile_q = tile_q
+                      .unpack_q = {unpack_q4, unpack_q5}, .tile_q = tile_q
 
 const ops *ops_neon(void)
 {
-    static const ops table = {.name = "neon", .dot_q = {dot_q8_neon, dot_q4_neon}, NEON_MEMBERS};
+    static const ops table = {.name = "neon", .dot_q = {dot_q8_neon, dot_q4_neon, dot_q5_neon}, NEON_MEMBERS};
     return &table;
 }
 
 const ops *ops_neon_dotprod(void)
 {
     static const ops table = {
-        .name = "neon+dotprod", .dot_q = {dot_q8_dotprod, dot_q4_dotprod}, NEON_MEMBERS};
+        .name = "neon+dotprod", .dot_q = {dot_q8_dotprod, dot_q4_dotprod, dot_q5_dotprod}, NEON_MEMBERS};
     return &table;
 }
 
 const ops *ops_neon_i8mm(void)
 {
-    static const ops table = {.name = "neon+dotprod+i8mm", .dot_q = {dot_q8_i8mm, dot_q4_i8mm}, NEON_MEMBERS};
+    static const ops table = {
+        .name = "neon+dotprod+i8mm", .dot_q = {dot_q8_i8mm, dot_q4_i8mm, dot_q5_i8mm}, NEON_MEMBERS};
     return &table;
 }
 

@@ -9,17 +9,6 @@ static ALWAYS_INLINE int32x4_t sums_of_four(int8x16_t a, int8x16_t b)
     return vdotq_s32(vdupq_n_s32(0), a, b);
 }
 
-/* 16 columns of block b of a row of weights, i 0 or 1; is_odd: whether b is. */
-static ALWAYS_INLINE int8x16_t weights_of(const bool q4, const unsigned char *w, size_t b, const bool is_odd,
-                                          size_t i)
-{
-    if (!q4) {
-        return vreinterpretq_s8_u8(veorq_u8(vld1q_u8(w + b * QUANT_BLOCK + i * 16), vdupq_n_u8(0x80)));
-    }
-    const uint8x16_t both = vld1q_u8(w + b / 2 * QUANT_BLOCK + i * 16);
-    return vreinterpretq_s8_u8(is_odd ? vshrq_n_u8(both, 4) : vandq_u8(both, vdupq_n_u8(15)));
-}
-
 /* 8 columns of one row, then those of the other; half 0 or 1 of the 16. */
 static ALWAYS_INLINE int8x16_t side_by_side(int8x16_t a, int8x16_t b, size_t half)
 {
@@ -28,13 +17,15 @@ static ALWAYS_INLINE int8x16_t side_by_side(int8x16_t a, int8x16_t b, size_t hal
 }
 
 /* The sums of block b: w0 x0, w0 x1, w1 x0, w1 x1. */
-static ALWAYS_INLINE int32x4_t four_products(const bool q4, const unsigned char *const w[2],
-                                             const quant_x x[2], size_t b, const bool is_odd)
+static ALWAYS_INLINE int32x4_t four_products(const dtype type, const unsigned char *const w[2],
+                                             const quant_small small[2], const quant_x x[2], size_t b,
+                                             const bool is_odd)
 {
     int32x4_t sum = vdupq_n_s32(0);
     for (size_t i = 0; i < 2; i++) {
         const int8_t *x0 = x[0].q + b * QUANT_BLOCK + i * 16, *x1 = x[1].q + b * QUANT_BLOCK + i * 16;
-        const int8x16_t a = weights_of(q4, w[0], b, is_odd, i), c = weights_of(q4, w[1], b, is_odd, i);
+        const int8x16_t a = weights_of(type, w[0], small[0].fifth, b, is_odd, i),
+                        c = weights_of(type, w[1], small[1].fifth, b, is_odd, i);
         for (size_t half = 0; half < 2; half++) {
             sum = vmmlaq_s32(sum, side_by_side(a, c, half), side_by_side(vld1q_s8(x0), vld1q_s8(x1), half));
         }
@@ -54,76 +45,86 @@ static ALWAYS_INLINE void turn(int32x4_t out[4], const int32x4_t in[4])
 }
 
 /* Adds n <= 4 blocks from b on, a multiple of 4, to sums of w i / 2 and x i % 2. */
-static ALWAYS_INLINE void add_blocks(const bool q4, float32x4_t sum[4][4], const quant_x x[2],
-                                     const unsigned char *const w[2], size_t Kp, size_t b, const size_t n)
+static ALWAYS_INLINE void add_blocks(const dtype type, float32x4_t sum[4][4], const quant_x x[2],
+                                     const unsigned char *const w[2], const quant_small small[2], size_t Kp,
+                                     size_t b, const size_t n)
 {
-    const size_t n_blocks = Kp / QUANT_BLOCK;
     int32x4_t of_block[4], whole[4];
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {
-        of_block[i] = i < n ? four_products(q4, w, x, b + i, i % 2) : vdupq_n_s32(0);
+        of_block[i] = i < n ? four_products(type, w, small, x, b + i, i % 2) : vdupq_n_s32(0);
     }
     turn(whole, of_block);
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {
-        const unsigned char *scales = w[i / 2] + (q4 ? Kp / 2 : Kp);
-        float32x4_t *to = &sum[i][b / 4 % 4];
-        if (q4) {
-            *to = vfmaq_f32(*to, widen_four(scales + 2 * n_blocks + 2 * b, n), vld1q_f32(x[i % 2].sum + b));
+        float32x4_t *to = &sum[i][b / 4 % 4], scale, minimum;
+        if (type == DTYPE_Q8) {
+            scale = widen_four(w[i / 2] + Kp + 2 * b, n);
+        } else {
+            scale = small_scales(&small[i / 2], b, n, &minimum);
+            *to = vfmaq_f32(*to, minimum, vld1q_f32(x[i % 2].sum + b));
         }
-        const float32x4_t scale = vmulq_f32(widen_four(scales + 2 * b, n), vld1q_f32(x[i % 2].scale + b));
-        *to = vfmaq_f32(*to, vcvtq_f32_s32(whole[i]), scale);
+        *to = vfmaq_f32(*to, vcvtq_f32_s32(whole[i]), vmulq_f32(scale, vld1q_f32(x[i % 2].scale + b)));
     }
 }
 
 /* Two rows of weights by two of x; sums in the order of dot_row_neon, so with its bits. */
-static ALWAYS_INLINE void dot_two_by_two(const bool q4, float *out, size_t out_stride, const quant_x x[2],
-                                         const unsigned char *const w[2], size_t Kp)
+static ALWAYS_INLINE void dot_two_by_two(const dtype type, float *out, size_t out_stride, const quant_x x[2],
+                                         const unsigned char *const w[2], size_t K)
 {
-    const size_t n_blocks = Kp / QUANT_BLOCK;
+    const size_t Kp = quant_columns(K), n_blocks = Kp / QUANT_BLOCK;
+    quant_small small[2] = {{0}};
+    for (size_t i = 0; type != DTYPE_Q8 && i < 2; i++) {
+        small[i] = quant_small_at(type, w[i], K);
+    }
     float32x4_t sum[4][4] = {{vdupq_n_f32(0)}};
     size_t b = 0;
     for (; b + 4 <= n_blocks; b += 4) {
-        add_blocks(q4, sum, x, w, Kp, b, 4);
+        add_blocks(type, sum, x, w, small, Kp, b, 4);
     }
     if (b < n_blocks) {
-        add_blocks(q4, sum, x, w, Kp, b, n_blocks - b);
+        add_blocks(type, sum, x, w, small, Kp, b, n_blocks - b);
     }
     for (size_t i = 0; i < 4; i++) {
         out[i % 2 * out_stride + i / 2] = add_lanes_neon(sum[i]);
     }
 }
 
-static ALWAYS_INLINE void dot_rows_i8mm(const bool q4, float *out, size_t out_stride, const void *x, size_t T,
-                                        const void *w, size_t N, size_t K)
+static ALWAYS_INLINE void dot_rows_i8mm(const dtype type, float *out, size_t out_stride, const void *x,
+                                        size_t T, const void *w, size_t N, size_t K)
 {
-    const size_t Kp = quant_columns(K), row = quant_row_bytes(q4 ? DTYPE_Q4 : DTYPE_Q8, K);
+    const size_t row = quant_row_bytes(type, K);
     const size_t n_pairs = N / 2 * 2, t_pairs = T / 2 * 2;
     for (size_t n = 0; n < n_pairs; n += 2) {
         const unsigned char *const two[2] = {(const unsigned char *)w + n * row,
                                              (const unsigned char *)w + (n + 1) * row};
         for (size_t t = 0; t < t_pairs; t += 2) {
             const quant_x xs[2] = {quant_x_at(x, K, t), quant_x_at(x, K, t + 1)};
-            dot_two_by_two(q4, out + t * out_stride + n, out_stride, xs, two, Kp);
+            dot_two_by_two(type, out + t * out_stride + n, out_stride, xs, two, K);
         }
     }
     for (size_t n = 0; n < N; n++) {
         for (size_t t = n < n_pairs ? t_pairs : 0; t < T; t++) {
             const quant_x xt = quant_x_at(x, K, t);
             out[t * out_stride + n] =
-                dot_row_neon(q4, &xt, (const unsigned char *)w + n * row, Kp, sums_of_four);
+                dot_row_neon(type, &xt, (const unsigned char *)w + n * row, K, sums_of_four);
         }
     }
 }
 
 void dot_q8_i8mm(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
 {
-    dot_rows_i8mm(false, out, out_stride, x, T, w, N, K);
+    dot_rows_i8mm(DTYPE_Q8, out, out_stride, x, T, w, N, K);
 }
 
 void dot_q4_i8mm(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
 {
-    dot_rows_i8mm(true, out, out_stride, x, T, w, N, K);
+    dot_rows_i8mm(DTYPE_Q4, out, out_stride, x, T, w, N, K);
+}
+
+void dot_q5_i8mm(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
+{
+    dot_rows_i8mm(DTYPE_Q5, out, out_stride, x, T, w, N, K);
 }
 
 #endif

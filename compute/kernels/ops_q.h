@@ -31,11 +31,12 @@ static ALWAYS_INLINE void tile_q_of(tile_kind_fn *blocks, float *sums, const til
 }
 
 void quantize_x_avx2(quant_x *out, const float *x, size_t K);
-void unpack_q4_avx2(uint8_t *out, const void *row, size_t K);
+void unpack_q4_avx2(uint8_t *u, float *scale, float *minimum, const void *row, size_t K);
+void unpack_q5_avx2(uint8_t *u, float *scale, float *minimum, const void *row, size_t K);
 
-dot_q_fn dot_q8_avx2, dot_q4_avx2; /* pairs of bytes multiplied to 16 bits */
-dot_q_fn dot_q8_vnni, dot_q4_vnni; /* AVX-512 VNNI: four of them to 32 */
-panel_q_fn panel_q8_vnni, panel_q4_vnni;
+dot_q_fn dot_q8_avx2, dot_q4_avx2, dot_q5_avx2; /* pairs of bytes multiplied to 16 bits */
+dot_q_fn dot_q8_vnni, dot_q4_vnni, dot_q5_vnni; /* AVX-512 VNNI: four of them to 32 */
+panel_q_fn panel_q8_vnni, panel_q4_vnni, panel_q5_vnni;
 void tile_q_avx2(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                  size_t n_blocks);
 int32_t peak_q_vnni(size_t rounds);

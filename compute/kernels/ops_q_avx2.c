@@ -1,4 +1,4 @@
-/* Blocks of 8 and 4 bits with AVX2. The products of bytes are sums of two in 16 bits: for q8 the
+/* Blocks of 8, 4 and 5 bits with AVX2. The products of bytes are sums of two in 16 bits: for q8 the
  * sign of a weight moves to the activation, so that 127 * 127 * 2 still fits. */
 #include "compute/kernels/ops_q.h"
 
@@ -80,14 +80,32 @@ static ALWAYS_INLINE __m256i sums_of_four(__m256i u, __m256i x)
     return _mm256_madd_epi16(_mm256_maddubs_epi16(u, x), _mm256_set1_epi16(1));
 }
 
+/* The numbers of block b of a row of q4 or q5, whose fifth bits begin at `fifth`. */
+static ALWAYS_INLINE __m256i small_numbers(const dtype type, const unsigned char *w,
+                                           const unsigned char *fifth, size_t b)
+{
+    const __m256i both = load_32(w + b / 2 * QUANT_BLOCK);
+    const __m256i u = _mm256_and_si256(b % 2 ? _mm256_srli_epi16(both, 4) : both, _mm256_set1_epi8(15));
+    if (type == DTYPE_Q4) {
+        return u;
+    }
+    int32_t bits;
+    memcpy(&bits, fifth + b * sizeof bits, sizeof bits);
+    const __m256i place = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303),
+                  of_byte = _mm256_set1_epi64x((long long)0x8040201008040201u),
+                  spread = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(bits), place), of_byte),
+                  set = _mm256_cmpeq_epi8(spread, of_byte);
+    return b % 2 ? _mm256_sub_epi8(_mm256_add_epi8(u, u), set)
+                 : _mm256_or_si256(u, _mm256_and_si256(set, _mm256_set1_epi8(16)));
+}
+
 /* Eight sums of four products of block b of a row. */
-static ALWAYS_INLINE __m256i block_sums(const bool q4, const unsigned char *w, const quant_x *x, size_t b)
+static ALWAYS_INLINE __m256i block_sums(const dtype type, const unsigned char *w, const unsigned char *fifth,
+                                        const quant_x *x, size_t b)
 {
     const __m256i xv = load_32(x->q + b * QUANT_BLOCK);
-    if (q4) {
-        const __m256i both = load_32(w + b / 2 * QUANT_BLOCK);
-        return sums_of_four(_mm256_and_si256(b % 2 ? _mm256_srli_epi16(both, 4) : both, _mm256_set1_epi8(15)),
-                            xv);
+    if (type != DTYPE_Q8) {
+        return sums_of_four(small_numbers(type, w, fifth, b), xv);
     }
     const __m256i signed_w = _mm256_xor_si256(load_32(w + b * QUANT_BLOCK), _mm256_set1_epi8((char)0x80));
     return sums_of_four(_mm256_abs_epi8(signed_w), _mm256_sign_epi8(xv, signed_w));
@@ -114,60 +132,112 @@ static ALWAYS_INLINE __m256 widen_eight(const unsigned char *p, size_t n)
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
 
-static ALWAYS_INLINE float dot_row(const bool q4, const quant_x *x, const unsigned char *w, size_t Kp)
+/* Eight bytes as numbers, or the first n of them. */
+static ALWAYS_INLINE __m256i widen_bytes(const unsigned char *p, size_t n)
 {
-    const size_t n_blocks = Kp / QUANT_BLOCK;
-    const unsigned char *scales = w + (q4 ? Kp / 2 : Kp), *minima = scales + 2 * n_blocks;
+    int64_t bits = 0;
+    memcpy(&bits, p, n < 8 ? n : sizeof bits);
+    return _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bits));
+}
+
+/* Scales and minima of blocks b .. b+7 of a row of q4 or q5, or of the first n of them. */
+static ALWAYS_INLINE __m256 small_scales(const quant_small *row, size_t b, size_t n, __m256 *minimum)
+{
+    const __m256i bits = _mm256_slli_epi32(widen_bytes(row->scale + b, n), QUANT_SCALE_SHIFT);
+    const __m256 scale = _mm256_castsi256_ps(_mm256_add_epi32(bits, _mm256_set1_epi32((int32_t)row->base)));
+    const __m256 zero = _mm256_cvtepi32_ps(widen_bytes(row->zero + b, n));
+    *minimum = _mm256_mul_ps(_mm256_mul_ps(scale, _mm256_set1_ps(row->step)), zero);
+    return scale;
+}
+
+static ALWAYS_INLINE float dot_row(const dtype type, const quant_x *x, const unsigned char *w, size_t K)
+{
+    const size_t Kp = quant_columns(K), n_blocks = Kp / QUANT_BLOCK;
+    const quant_small small = type == DTYPE_Q8 ? (quant_small){0} : quant_small_at(type, w, K);
     __m256 sum[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()}; /* lanes 0 .. 7, and 8 .. 15 */
     for (size_t b = 0; b < n_blocks; b += 8) {
         const size_t n = n_blocks - b < 8 ? n_blocks - b : 8;
-        __m256 *to = &sum[b / 8 % 2];
+        __m256 *to = &sum[b / 8 % 2], scale;
         __m256i p[8];
         for (size_t i = 0; i < 8; i++) {
-            p[i] = i < n ? block_sums(q4, w, x, b + i) : _mm256_setzero_si256();
+            p[i] = i < n ? block_sums(type, w, small.fifth, x, b + i) : _mm256_setzero_si256();
         }
-        if (q4) {
-            *to = _mm256_fmadd_ps(widen_eight(minima + 2 * b, n), _mm256_loadu_ps(x->sum + b), *to);
+        if (type == DTYPE_Q8) {
+            scale = widen_eight(w + Kp + 2 * b, n);
+        } else {
+            __m256 minimum;
+            scale = small_scales(&small, b, n, &minimum);
+            *to = _mm256_fmadd_ps(minimum, _mm256_loadu_ps(x->sum + b), *to);
         }
-        const __m256 scale = _mm256_mul_ps(widen_eight(scales + 2 * b, n), _mm256_loadu_ps(x->scale + b));
+        scale = _mm256_mul_ps(scale, _mm256_loadu_ps(x->scale + b));
         *to = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole_sums(p)), scale, *to);
     }
     return v_sum((vec){sum[0], sum[1]});
 }
 
-static ALWAYS_INLINE void dot_rows_q(const bool q4, float *out, size_t out_stride, const void *x, size_t T,
+static ALWAYS_INLINE void dot_rows_q(const dtype type, float *out, size_t out_stride, const void *x, size_t T,
                                      const void *w, size_t N, size_t K)
 {
-    const size_t Kp = quant_columns(K), row = quant_row_bytes(q4 ? DTYPE_Q4 : DTYPE_Q8, K);
+    const size_t row = quant_row_bytes(type, K);
     for (size_t n = 0; n < N; n++) {
         for (size_t t = 0; t < T; t++) {
             const quant_x xt = quant_x_at(x, K, t);
-            out[t * out_stride + n] = dot_row(q4, &xt, (const unsigned char *)w + n * row, Kp);
+            out[t * out_stride + n] = dot_row(type, &xt, (const unsigned char *)w + n * row, K);
         }
     }
 }
 
 void dot_q8_avx2(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
 {
-    dot_rows_q(false, out, out_stride, x, T, w, N, K);
+    dot_rows_q(DTYPE_Q8, out, out_stride, x, T, w, N, K);
 }
 
 void dot_q4_avx2(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
 {
-    dot_rows_q(true, out, out_stride, x, T, w, N, K);
+    dot_rows_q(DTYPE_Q4, out, out_stride, x, T, w, N, K);
+}
+
+void dot_q5_avx2(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
+{
+    dot_rows_q(DTYPE_Q5, out, out_stride, x, T, w, N, K);
 }
 
 /* ---- tiles ---- */
 
-void unpack_q4_avx2(uint8_t *out, const void *row, size_t K)
+static ALWAYS_INLINE void unpack_small(const dtype type, uint8_t *u, float *scale, float *minimum,
+                                       const void *row, size_t K)
 {
-    const __m256i low = _mm256_set1_epi8(15);
-    const unsigned char *u = row;
-    for (size_t k = 0; k < K; k += QUANT_GROUP, u += QUANT_BLOCK, out += QUANT_GROUP) {
-        __m256i both = load_32(u);
-        _mm256_storeu_si256((void *)out, _mm256_and_si256(both, low));
-        _mm256_storeu_si256((void *)(out + QUANT_BLOCK), _mm256_and_si256(_mm256_srli_epi16(both, 4), low));
+    const quant_small r = quant_small_at(type, row, K);
+    const size_t n_blocks = quant_columns(K) / QUANT_BLOCK;
+    for (size_t b = 0; b < n_blocks; b += 2) {
+        _mm256_storeu_si256((void *)(u + b * QUANT_BLOCK), small_numbers(type, r.numbers, r.fifth, b));
+        _mm256_storeu_si256((void *)(u + (b + 1) * QUANT_BLOCK),
+                            small_numbers(type, r.numbers, r.fifth, b + 1));
     }
+    for (size_t b = 0; b < n_blocks; b += 8) {
+        const size_t n = n_blocks - b < 8 ? n_blocks - b : 8;
+        float some[2][8];
+        __m256 minima, scales = small_scales(&r, b, n, &minima);
+        if (n == 8) {
+            _mm256_storeu_ps(scale + b, scales);
+            _mm256_storeu_ps(minimum + b, minima);
+            continue;
+        }
+        _mm256_storeu_ps(some[0], scales);
+        _mm256_storeu_ps(some[1], minima);
+        memcpy(scale + b, some[0], n * sizeof *scale);
+        memcpy(minimum + b, some[1], n * sizeof *minimum);
+    }
+}
+
+void unpack_q4_avx2(uint8_t *u, float *scale, float *minimum, const void *row, size_t K)
+{
+    unpack_small(DTYPE_Q4, u, scale, minimum, row, K);
+}
+
+void unpack_q5_avx2(uint8_t *u, float *scale, float *minimum, const void *row, size_t K)
+{
+    unpack_small(DTYPE_Q5, u, scale, minimum, row, K);
 }
 
 /* 4 sums, 4 accumulators of the present block, the weights, and what is left for products. */

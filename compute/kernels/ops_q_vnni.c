@@ -1,4 +1,4 @@
-/* Blocks of 8 and 4 bits with AVX-512 VNNI: a register holds a group of 64 columns. */
+/* Blocks of 8, 4 and 5 bits with AVX-512 VNNI: a register holds a group of 64 columns. */
 #include "compute/kernels/ops_q.h"
 
 #if defined(__AVX512VNNI__)
@@ -17,7 +17,7 @@ typedef struct q_job {
     size_t out_stride;
     const unsigned char *w;
     size_t row_bytes, n_blocks;
-    size_t numbers; /* bytes of a row before its scales */
+    size_t numbers, scales; /* bytes of a row before its fifth bits, and before its scales */
     size_t K;
 } q_job;
 
@@ -29,7 +29,10 @@ static q_job make_job(dtype type, float *out, size_t out_stride, const void *w, 
                    .w = w,
                    .row_bytes = quant_row_bytes(type, K),
                    .n_blocks = Kp / QUANT_BLOCK,
-                   .numbers = type == DTYPE_Q4 ? Kp / 2 : Kp,
+                   .numbers = type == DTYPE_Q8 ? Kp : Kp / 2,
+                   .scales = type == DTYPE_Q8   ? Kp
+                             : type == DTYPE_Q4 ? Kp / 2
+                                                : Kp / 2 + Kp / 8,
                    .K = K};
 }
 
@@ -43,16 +46,59 @@ static ALWAYS_INLINE __m512i add_products(__m512i acc, __m512i u, __m512i x)
 
 /* ---- few rows: a register holds 64 columns of a row of weights ---- */
 
-/* The bytes of a group: q8 as stored; q4 with the low halves before the high ones, which stay 16
- * times too large (one instruction less): the scales of odd blocks have the 16th. */
-static ALWAYS_INLINE __m512i load_group(const bool q4, const unsigned char *w, size_t group)
+/* The bytes of a group of a row: q8 as stored; q4 with the low halves before the high ones, which stay 16
+ * times too large (one instruction less); of q5 these are 8 times too large with their fifth bit. The scales of
+ * odd blocks make up for it (odd_scales). */
+static ALWAYS_INLINE __m512i load_group(const dtype type, const q_job *job, const unsigned char *row,
+                                        size_t group)
 {
-    if (!q4) {
-        return _mm512_loadu_si512(w + group * QUANT_GROUP);
+    if (type == DTYPE_Q8) {
+        return _mm512_loadu_si512(row + group * QUANT_GROUP);
     }
-    const __m512i both = _mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)(w + group * QUANT_BLOCK)));
+    const __m512i both =
+        _mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)(row + group * QUANT_BLOCK)));
     const long long low = 0x0f0f0f0f0f0f0f0f, high = ~low;
-    return _mm512_and_si512(both, _mm512_set_epi64(high, high, high, high, low, low, low, low));
+    const __m512i u = _mm512_and_si512(both, _mm512_set_epi64(high, high, high, high, low, low, low, low));
+    if (type == DTYPE_Q4) {
+        return u;
+    }
+    const long long even = 0x1010101010101010, odd = 0x0808080808080808;
+    uint64_t fifth;
+    memcpy(&fifth, row + job->numbers + group * sizeof fifth, sizeof fifth);
+    return _mm512_mask_add_epi8(u, fifth, u, _mm512_set_epi64(odd, odd, odd, odd, even, even, even, even));
+}
+
+/* Scales of 16 blocks for the bytes of load_group. */
+static ALWAYS_INLINE __m512 odd_scales(const dtype type, __m512 scale)
+{
+    return type == DTYPE_Q8 ? scale
+                            : _mm512_mask_mul_ps(scale, 0xaaaa, scale,
+                                                 _mm512_set1_ps(type == DTYPE_Q4 ? 1.0f / 16 : 1.0f / 8));
+}
+
+static ALWAYS_INLINE __m512i base_of(const q_job *job, const unsigned char *row)
+{
+    int32_t base;
+    memcpy(&base, row + job->row_bytes - sizeof base, sizeof base);
+    return _mm512_set1_epi32(base);
+}
+
+/* Scales of n blocks from block b on; of q4 and q5 their minima, too. */
+static ALWAYS_INLINE __m512 load_scales(const dtype type, const q_job *job, const unsigned char *row,
+                                        size_t b, const size_t n, __m512 *minimum)
+{
+    if (type == DTYPE_Q8) {
+        return v_widen_bf16_n(row + job->scales + 2 * b, n);
+    }
+    const __mmask16 some = (__mmask16)((1u << n) - 1);
+    const unsigned char *at = row + job->scales + b;
+    const __m512i bytes = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(some, at)),
+                  zero = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(some, at + job->n_blocks));
+    const __m512 scale =
+        _mm512_castsi512_ps(_mm512_add_epi32(_mm512_slli_epi32(bytes, QUANT_SCALE_SHIFT), base_of(job, row)));
+    const __m512 unit = _mm512_mul_ps(scale, _mm512_set1_ps(type == DTYPE_Q4 ? -1.0f / 16 : -1.0f / 8));
+    *minimum = _mm512_mul_ps(unit, _mm512_cvtepi32_ps(zero));
+    return scale;
 }
 
 /* The sums of 16 blocks, each in its lane; lanes 0 .. 7 of p[g] are of block 2g, the others of
@@ -74,17 +120,15 @@ static ALWAYS_INLINE __m512i whole_sums(const __m512i p[SPAN_GROUPS])
 }
 
 /* Adds what n_groups groups from block b on of one row of weights give with nt rows of activations. */
-static ALWAYS_INLINE void add_span(const bool q4, __m512 sum[ROWS_T], const q_job *job,
+static ALWAYS_INLINE void add_span(const dtype type, __m512 sum[ROWS_T], const q_job *job,
                                    const unsigned char *row, const quant_x x[ROWS_T], size_t b,
                                    const size_t n_groups, const size_t nt)
 {
-    const unsigned char *scales = row + job->numbers + 2 * b;
-    const __m512 scale = v_widen_bf16_n(scales, 2 * n_groups);
-    const __m512 minimum =
-        q4 ? v_widen_bf16_n(scales + 2 * job->n_blocks, 2 * n_groups) : _mm512_setzero_ps();
+    __m512 minimum = _mm512_setzero_ps();
+    const __m512 scale = odd_scales(type, load_scales(type, job, row, b, 2 * n_groups, &minimum));
     __m512i w[SPAN_GROUPS];
     for (size_t g = 0; g < SPAN_GROUPS; g++) {
-        w[g] = g < n_groups ? load_group(q4, row, b / 2 + g) : _mm512_setzero_si512();
+        w[g] = g < n_groups ? load_group(type, job, row, b / 2 + g) : _mm512_setzero_si512();
     }
     for (size_t t = 0; t < nt; t++) {
         __m512i p[SPAN_GROUPS];
@@ -96,10 +140,9 @@ static ALWAYS_INLINE void add_span(const bool q4, __m512 sum[ROWS_T], const q_jo
             }
         }
         __m512i whole = whole_sums(p);
-        __m512 x_scale = _mm512_loadu_ps(x[t].scale + b);
-        if (q4) {
+        const __m512 x_scale = _mm512_loadu_ps(x[t].scale + b);
+        if (type != DTYPE_Q8) {
             sum[t] = _mm512_fmadd_ps(minimum, _mm512_loadu_ps(x[t].sum + b), sum[t]);
-            x_scale = _mm512_mask_mul_ps(x_scale, 0xaaaa, x_scale, _mm512_set1_ps(1.0f / 16));
         } else {
             whole = _mm512_add_epi32(whole, _mm512_loadu_si512(x[t].block_offset + b));
         }
@@ -108,9 +151,13 @@ static ALWAYS_INLINE void add_span(const bool q4, __m512 sum[ROWS_T], const q_jo
 }
 
 /* Asks for the lines that lie behind those of a span. */
-static ALWAYS_INLINE void ask_span(const bool q4, const unsigned char *row, size_t b, size_t n_groups)
+static ALWAYS_INLINE void ask_span(const dtype type, const q_job *job, const unsigned char *row, size_t b,
+                                   size_t n_groups)
 {
-    const size_t group_bytes = q4 ? QUANT_BLOCK : QUANT_GROUP;
+    const size_t group_bytes = type == DTYPE_Q8 ? QUANT_GROUP : QUANT_BLOCK;
+    if (type == DTYPE_Q5) { /* the fifth bits of a span are a line */
+        prefetch_line(row + job->numbers + b / 2 * sizeof(uint64_t));
+    }
     for (size_t at = 0; at < n_groups * group_bytes; at += CACHE_LINE) {
         prefetch_line(row + b / 2 * group_bytes + at);
     }
@@ -119,14 +166,14 @@ static ALWAYS_INLINE void ask_span(const bool q4, const unsigned char *row, size
 /* Asks for what lies behind a row's scales. */
 static ALWAYS_INLINE void ask_scales(const q_job *job, const unsigned char *row)
 {
-    for (size_t at = job->numbers; at < job->row_bytes; at += CACHE_LINE) {
+    for (size_t at = job->scales; at < job->row_bytes; at += CACHE_LINE) {
         prefetch_line(row + at);
     }
 }
 
 /* nt results from row t0 on of each of nn rows of weights, which are `step` rows apart: slices of
  * memory side by side. Meanwhile the weights to come are asked for. */
-static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, const void *memory, size_t t0,
+static ALWAYS_INLINE void dot_rows_q(const dtype type, const q_job *job, const void *memory, size_t t0,
                                      size_t n0, size_t step, const size_t nt, const size_t nn)
 {
     const unsigned char *w = job->w + n0 * job->row_bytes;
@@ -142,15 +189,15 @@ static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, const void
     size_t b = 0;
     for (; b + SPAN_BLOCKS <= job->n_blocks; b += SPAN_BLOCKS) {
         for (size_t n = 0; n < nn; n++) {
-            ask_span(q4, w + n * apart, b, SPAN_GROUPS);
-            add_span(q4, sum[n], job, w + n * apart, x, b, SPAN_GROUPS, nt);
+            ask_span(type, job, w + n * apart, b, SPAN_GROUPS);
+            add_span(type, sum[n], job, w + n * apart, x, b, SPAN_GROUPS, nt);
         }
     }
     if (b < job->n_blocks) {
         const size_t n_groups = (job->n_blocks - b) / 2;
         for (size_t n = 0; n < nn; n++) {
-            ask_span(q4, w + n * apart, b, n_groups);
-            add_span(q4, sum[n], job, w + n * apart, x, b, n_groups, nt);
+            ask_span(type, job, w + n * apart, b, n_groups);
+            add_span(type, sum[n], job, w + n * apart, x, b, n_groups, nt);
         }
     }
     for (size_t n = 0; n < nn; n++) {
@@ -161,43 +208,49 @@ static ALWAYS_INLINE void dot_rows_q(const bool q4, const q_job *job, const void
     }
 }
 
-static ALWAYS_INLINE void dot_columns_q(const bool q4, const q_job *job, const void *x, size_t t, size_t N,
+static ALWAYS_INLINE void dot_columns_q(const dtype type, const q_job *job, const void *x, size_t t, size_t N,
                                         const size_t nt)
 {
     const size_t step = N / ROWS_N;
     for (size_t n = 0; n < step; n++) {
-        dot_rows_q(q4, job, x, t, n, step, nt, ROWS_N);
+        dot_rows_q(type, job, x, t, n, step, nt, ROWS_N);
     }
     for (size_t n = step * ROWS_N; n < N; n++) {
-        dot_rows_q(q4, job, x, t, n, 1, nt, 1);
+        dot_rows_q(type, job, x, t, n, 1, nt, 1);
     }
 }
 
-static ALWAYS_INLINE void dot_all_q(const bool q4, const q_job *job, const void *x, size_t T, size_t N)
+static ALWAYS_INLINE void dot_all_q(const dtype type, const q_job *job, const void *x, size_t T, size_t N)
 {
     size_t t = 0;
     for (; t + ROWS_T <= T; t += ROWS_T) {
-        dot_columns_q(q4, job, x, t, N, ROWS_T);
+        dot_columns_q(type, job, x, t, N, ROWS_T);
     }
     if (T - t == 1) { /* the number of rows is a constant of each call */
-        dot_columns_q(q4, job, x, t, N, 1);
+        dot_columns_q(type, job, x, t, N, 1);
     } else if (T - t == 2) {
-        dot_columns_q(q4, job, x, t, N, 2);
+        dot_columns_q(type, job, x, t, N, 2);
     } else if (T - t == 3) {
-        dot_columns_q(q4, job, x, t, N, 3);
+        dot_columns_q(type, job, x, t, N, 3);
     }
 }
 
 void dot_q8_vnni(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
 {
     const q_job job = make_job(DTYPE_Q8, out, out_stride, w, K);
-    dot_all_q(false, &job, x, T, N);
+    dot_all_q(DTYPE_Q8, &job, x, T, N);
 }
 
 void dot_q4_vnni(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
 {
     const q_job job = make_job(DTYPE_Q4, out, out_stride, w, K);
-    dot_all_q(true, &job, x, T, N);
+    dot_all_q(DTYPE_Q4, &job, x, T, N);
+}
+
+void dot_q5_vnni(float *out, size_t out_stride, const void *x, size_t T, const void *w, size_t N, size_t K)
+{
+    const q_job job = make_job(DTYPE_Q5, out, out_stride, w, K);
+    dot_all_q(DTYPE_Q5, &job, x, T, N);
 }
 
 /* ---- panels: eight weights of a row are broadcast against eight rows of activations ---- */
@@ -237,23 +290,17 @@ static ALWAYS_INLINE void spread_pair(float to[SPAN_BLOCKS][QUARTERS], __m512 a,
     }
 }
 
-/* Scales and minima of n blocks from block b on of the rows w. The high halves of the bytes of q4 stay
- * 16 times too large, as in load_group: the scales of odd blocks have the 16th. */
-static ALWAYS_INLINE void spread_scales(const bool q4, const q_job *job, panel_scales *to,
+/* Scales and minima of n blocks from block b on of the rows w. */
+static ALWAYS_INLINE void spread_scales(const dtype type, const q_job *job, panel_scales *to,
                                         const unsigned char *const w[PANEL_N], size_t b, size_t n)
 {
     for (size_t p = 0; p < PAIRS; p++) {
         __m512 scale[2], minimum[2];
         for (size_t i = 0; i < 2; i++) {
-            const unsigned char *at = w[2 * p + i] + job->numbers + 2 * b;
-            scale[i] = v_widen_bf16_n(at, n);
-            if (q4) {
-                scale[i] = _mm512_mask_mul_ps(scale[i], 0xaaaa, scale[i], _mm512_set1_ps(1.0f / 16));
-                minimum[i] = v_widen_bf16_n(at + 2 * job->n_blocks, n);
-            }
+            scale[i] = odd_scales(type, load_scales(type, job, w[2 * p + i], b, n, &minimum[i]));
         }
         spread_pair(to->scale[p], scale[0], scale[1]);
-        if (q4) {
+        if (type != DTYPE_Q8) {
             spread_pair(to->minimum[p], minimum[0], minimum[1]);
         }
     }
@@ -261,7 +308,7 @@ static ALWAYS_INLINE void spread_scales(const bool q4, const q_job *job, panel_s
 
 /* Adds block i of a span to its sums, which the first span of a row begins. acc[n]: lanes 2t and 2t + 1
  * of row t. */
-static ALWAYS_INLINE void add_block(const bool q4, panel_sums sums, const quant_panel *x,
+static ALWAYS_INLINE void add_block(const dtype type, panel_sums sums, const quant_panel *x,
                                     const __m512i acc[PANEL_N], const panel_scales *scales, size_t i,
                                     const bool begin)
 {
@@ -273,7 +320,7 @@ static ALWAYS_INLINE void add_block(const bool q4, panel_sums sums, const quant_
                                                _mm512_castps_si512(_mm512_shuffle_ps(a, b, ODD)));
         const __m512 w_scale = _mm512_broadcast_f32x4(_mm_load_ps(scales->scale[p][i]));
         __m512 sum = begin ? _mm512_setzero_ps() : _mm512_load_ps(sums[p]);
-        if (q4) {
+        if (type != DTYPE_Q8) {
             const __m512 minimum = _mm512_broadcast_f32x4(_mm_load_ps(scales->minimum[p][i]));
             sum = _mm512_fmadd_ps(minimum, _mm512_loadu_ps(x->sum), sum);
         }
@@ -282,8 +329,9 @@ static ALWAYS_INLINE void add_block(const bool q4, panel_sums sums, const quant_
     }
 }
 
-/* Adds blocks i and i + 1 of a span, which are a group, of nx panels that are `stride` blocks apart. */
-static ALWAYS_INLINE void add_group(const bool q4, panel_sums sums[][LANES], const quant_panel *x,
+/* Adds blocks i and i + 1 of a span, which are a group, of nx panels that are `stride` blocks apart. w: the
+ * group's bytes; of q5 as load_group makes them. */
+static ALWAYS_INLINE void add_group(const dtype type, panel_sums sums[][LANES], const quant_panel *x,
                                     size_t stride, const unsigned char *const w[PANEL_N],
                                     const panel_scales *scales, size_t i, const bool begin, const size_t nx)
 {
@@ -292,7 +340,8 @@ static ALWAYS_INLINE void add_group(const bool q4, panel_sums sums[][LANES], con
     for (size_t p = 0; p < nx; p++) {
         for (size_t h = 0; h < 2; h++) {
             for (size_t n = 0; n < PANEL_N; n++) {
-                acc[p][h][n] = q4 ? _mm512_setzero_si512() : _mm512_loadu_si512(x[p * stride + h].offset);
+                acc[p][h][n] =
+                    type == DTYPE_Q8 ? _mm512_loadu_si512(x[p * stride + h].offset) : _mm512_setzero_si512();
             }
         }
     }
@@ -304,7 +353,7 @@ static ALWAYS_INLINE void add_group(const bool q4, panel_sums sums[][LANES], con
         }
         for (size_t n = 0; n < PANEL_N; n++) {
             __m512i w0 = eight_weights(w[n] + 8 * k), w1;
-            if (q4) {
+            if (type == DTYPE_Q4) {
                 const __m512i low = _mm512_set1_epi8(15);
                 w1 = _mm512_andnot_si512(low, w0);
                 w0 = _mm512_and_si512(low, w0);
@@ -318,28 +367,46 @@ static ALWAYS_INLINE void add_group(const bool q4, panel_sums sums[][LANES], con
         }
     }
     for (size_t p = 0; p < nx; p++) {
-        add_block(q4, sums[p][i], x + p * stride, acc[p][0], scales, i, begin);
-        add_block(q4, sums[p][i + 1], x + p * stride + 1, acc[p][1], scales, i + 1, begin);
+        add_block(type, sums[p][i], x + p * stride, acc[p][0], scales, i, begin);
+        add_block(type, sums[p][i + 1], x + p * stride + 1, acc[p][1], scales, i + 1, begin);
+    }
+}
+
+/* Groups of n blocks from block b on of a row of q5, as load_group makes them. */
+static ALWAYS_INLINE void unpack_span(uint8_t *out, const q_job *job, const unsigned char *row, size_t b,
+                                      size_t n, bool ask)
+{
+    if (ask) {
+        ask_span(DTYPE_Q5, job, row, b, n / 2);
+    }
+    for (size_t g = 0; g < n / 2; g++) {
+        _mm512_store_si512(out + g * QUANT_GROUP, load_group(DTYPE_Q5, job, row, b / 2 + g));
     }
 }
 
 /* The n blocks from block b on. ask: for the weights to come. */
-static ALWAYS_INLINE void add_span_of_panel(const bool q4, panel_sums sums[][LANES], const quant_panel *x,
+static ALWAYS_INLINE void add_span_of_panel(const dtype type, panel_sums sums[][LANES], const quant_panel *x,
                                             const q_job *job, const unsigned char *const rows[PANEL_N],
                                             size_t b, size_t n, const bool begin, const size_t nx, bool ask)
 {
-    const size_t group_bytes = q4 ? QUANT_BLOCK : QUANT_GROUP;
+    const size_t group_bytes = type == DTYPE_Q4 ? QUANT_BLOCK : QUANT_GROUP;
+    _Alignas(CACHE_LINE) uint8_t bytes[PANEL_N][SPAN_GROUPS * QUANT_GROUP]; /* of q5 */
     const unsigned char *w[PANEL_N];
     panel_scales scales;
-    spread_scales(q4, job, &scales, rows, b, n);
+    spread_scales(type, job, &scales, rows, b, n);
     for (size_t r = 0; r < PANEL_N; r++) {
         w[r] = rows[r] + b / 2 * group_bytes;
+        if (type == DTYPE_Q5) {
+            unpack_span(bytes[r], job, rows[r], b, n, ask);
+            w[r] = bytes[r];
+        }
     }
+    ask = ask && type != DTYPE_Q5;
     for (size_t i = 0; i < n; i += 2) {
-        for (size_t r = 0; ask && (!q4 || i % 4 == 0) && r < PANEL_N; r++) {
+        for (size_t r = 0; ask && (type == DTYPE_Q8 || i % 4 == 0) && r < PANEL_N; r++) {
             prefetch_line(w[r]);
         }
-        add_group(q4, sums, x + b + i, job->n_blocks, w, &scales, i, begin, nx);
+        add_group(type, sums, x + b + i, job->n_blocks, w, &scales, i, begin, nx);
         for (size_t r = 0; r < PANEL_N; r++) {
             w[r] += group_bytes;
         }
@@ -365,13 +432,13 @@ static ALWAYS_INLINE void add_lanes(float *out, panel_sums *sums)
 
 /* The products of nx panels with four rows of weights, as a register of each pair. ask: for the weights
  * to come. */
-static ALWAYS_INLINE void panel_rows_q(const bool q4, const q_job *job, float *const out[TOGETHER],
+static ALWAYS_INLINE void panel_rows_q(const dtype type, const q_job *job, float *const out[TOGETHER],
                                        const quant_panel *x, const unsigned char *const rows[PANEL_N],
                                        const size_t nx, bool ask)
 {
     _Alignas(CACHE_LINE) panel_sums sums[TOGETHER][LANES];
     const size_t first = job->n_blocks < SPAN_BLOCKS ? job->n_blocks : SPAN_BLOCKS;
-    add_span_of_panel(q4, sums, x, job, rows, 0, first, true, nx, ask);
+    add_span_of_panel(type, sums, x, job, rows, 0, first, true, nx, ask);
     for (size_t l = first; l < LANES; l++) {
         for (size_t p = 0; p < nx; p++) {
             memset(sums[p][l], 0, sizeof sums[p][l]);
@@ -379,7 +446,7 @@ static ALWAYS_INLINE void panel_rows_q(const bool q4, const q_job *job, float *c
     }
     for (size_t b = SPAN_BLOCKS; b < job->n_blocks; b += SPAN_BLOCKS) {
         const size_t left = job->n_blocks - b < SPAN_BLOCKS ? job->n_blocks - b : SPAN_BLOCKS;
-        add_span_of_panel(q4, sums, x, job, rows, b, left, false, nx, ask);
+        add_span_of_panel(type, sums, x, job, rows, b, left, false, nx, ask);
     }
     for (size_t r = 0; ask && r < PANEL_N; r++) {
         ask_scales(job, rows[r]);
@@ -431,7 +498,7 @@ static ALWAYS_INLINE void write_all(const q_job *job, float *out, const panel_re
 
 /* n_written times n_rows rows of weights, rows n + i + r * step, with T rows of PANELS panels; of fewer than four
  * the last one is taken several times. */
-static ALWAYS_INLINE void panel_some_q(const bool q4, const q_job *job, float *out, const quant_panel *x,
+static ALWAYS_INLINE void panel_some_q(const dtype type, const q_job *job, float *out, const quant_panel *x,
                                        size_t T, size_t n, size_t step, size_t n_written, size_t n_rows)
 {
     _Alignas(CACHE_LINE) panel_results results[PANELS];
@@ -444,11 +511,11 @@ static ALWAYS_INLINE void panel_some_q(const bool q4, const q_job *job, float *o
         size_t p = 0;
         for (; (p + 1) * QUANT_PANEL_ROWS < T; p += TOGETHER) {
             float *const to[TOGETHER] = {results[p][i], results[p + 1][i]};
-            panel_rows_q(q4, job, to, x + p * panel_blocks, rows, TOGETHER, p == 0);
+            panel_rows_q(type, job, to, x + p * panel_blocks, rows, TOGETHER, p == 0);
         }
         if (p * QUANT_PANEL_ROWS < T) {
             float *const to[TOGETHER] = {results[p][i]};
-            panel_rows_q(q4, job, to, x + p * panel_blocks, rows, 1, p == 0);
+            panel_rows_q(type, job, to, x + p * panel_blocks, rows, 1, p == 0);
         }
     }
     for (size_t t = 0; t < T; t += QUANT_PANEL_ROWS) {
@@ -463,7 +530,7 @@ static ALWAYS_INLINE void panel_some_q(const bool q4, const q_job *job, float *o
 }
 
 /* Slices of memory side by side. */
-static ALWAYS_INLINE void panel_all_q(const bool q4, const q_job *job, const quant_panel *x, size_t T,
+static ALWAYS_INLINE void panel_all_q(const dtype type, const q_job *job, const quant_panel *x, size_t T,
                                       size_t N)
 {
     enum { MOST = PANELS * QUANT_PANEL_ROWS };
@@ -474,10 +541,10 @@ static ALWAYS_INLINE void panel_all_q(const bool q4, const q_job *job, const qua
         float *out = job->out + t * job->out_stride;
         for (size_t n = 0; n < step; n += WRITTEN) {
             const size_t left = step - n < WRITTEN ? step - n : WRITTEN;
-            panel_some_q(q4, job, out, panels, rows, n, step, left, PANEL_N);
+            panel_some_q(type, job, out, panels, rows, n, step, left, PANEL_N);
         }
         if (rest < N) {
-            panel_some_q(q4, job, out, panels, rows, rest, 1, 1, N - rest);
+            panel_some_q(type, job, out, panels, rows, rest, 1, 1, N - rest);
         }
     }
 }
@@ -486,14 +553,21 @@ void panel_q8_vnni(float *out, size_t out_stride, const quant_panel *x, size_t T
                    size_t K)
 {
     const q_job job = make_job(DTYPE_Q8, out, out_stride, w, K);
-    panel_all_q(false, &job, x, T, N);
+    panel_all_q(DTYPE_Q8, &job, x, T, N);
 }
 
 void panel_q4_vnni(float *out, size_t out_stride, const quant_panel *x, size_t T, const void *w, size_t N,
                    size_t K)
 {
     const q_job job = make_job(DTYPE_Q4, out, out_stride, w, K);
-    panel_all_q(true, &job, x, T, N);
+    panel_all_q(DTYPE_Q4, &job, x, T, N);
+}
+
+void panel_q5_vnni(float *out, size_t out_stride, const quant_panel *x, size_t T, const void *w, size_t N,
+                   size_t K)
+{
+    const q_job job = make_job(DTYPE_Q5, out, out_stride, w, K);
+    panel_all_q(DTYPE_Q5, &job, x, T, N);
 }
 
 int32_t peak_q_vnni(size_t rounds)

@@ -1,6 +1,6 @@
 /* A folder as Hugging Face publishes models: config.json, safetensors, tokenizer.json,
  * chat_template.jinja (or a template inside one of the documents); the same with matrices in our
- * blocks, as `parley convert` writes it (NAME.q8 or NAME.q4 in place of NAME); as MLX tools convert
+ * blocks, as `parley convert` writes it (NAME.q8, NAME.q4 or NAME.q5 in place of NAME); as MLX tools convert
  * it (mlx.h); and with matrices in 8-bit floats (fp8.h). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,26 +21,33 @@ typedef struct folder {
     const char *dir;
 } folder;
 
-/* Turns bytes [rows, bytes of a row] under NAME.q8 or NAME.q4 into a packed matrix, and cuts the
- * name. */
-static void recognise_blocks(char *name, tensor *t)
+/* Turns bytes [rows, bytes of a row] under NAME.q8, NAME.q4 or NAME.q5 into a packed matrix, and cuts the
+ * name. ERR_UNSUPPORTED for rows of another length: 4 bits had other scales once. */
+static err_code recognise_blocks(char *name, tensor *t, err_detail *detail)
 {
     const size_t n = strlen(name);
-    for (dtype type = DTYPE_Q8; type <= DTYPE_Q4; type++) {
+    for (dtype type = DTYPE_Q8; type <= DTYPE_Q5; type++) {
         const char *suffix = dtype_name(type);
         const size_t n_suffix = strlen(suffix) + 1;
         if (t->type != DTYPE_OTHER || t->n_dims != 2 || n <= n_suffix || name[n - n_suffix] != '.' ||
             strcmp(name + n - n_suffix + 1, suffix) != 0) {
             continue;
         }
-        const size_t columns = t->dims[1] / quant_row_bytes(type, QUANT_GROUP) * QUANT_GROUP;
+        const size_t base = quant_row_bytes(type, 0), group = quant_row_bytes(type, QUANT_GROUP) - base;
+        const size_t columns = t->dims[1] < base ? 0 : (t->dims[1] - base) / group * QUANT_GROUP;
         if (t->bytes == t->dims[0] * t->dims[1] && quant_row_bytes(type, columns) == t->dims[1]) {
             t->type = type;
             t->dims[1] = columns;
             name[n - n_suffix] = '\0';
-            return;
+            return ERR_OK;
         }
+        return err_set(
+            detail, ERR_UNSUPPORTED,
+            "%s: its rows of %zu bytes are not those of this version's %s; convert the checkpoint again "
+            "(parley convert)",
+            name, t->dims[1], suffix);
     }
+    return ERR_OK;
 }
 
 static err_code no_memory(err_detail *detail)
@@ -66,7 +73,10 @@ static err_code add_tensors(checkpoint_contents *out, const folder *f, err_detai
             break;
         }
         t.name = name;
-        recognise_blocks(name, &t.view);
+        err = recognise_blocks(name, &t.view, detail);
+        if (err) {
+            break;
+        }
         err = m ? mlx_adapt(m, t.stored, name, &t.view, &skip, detail)
                 : fp8_adapt(all, &t, out->memory, &skip, detail);
         if (!err && !skip && !m) {

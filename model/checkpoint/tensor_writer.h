@@ -15,7 +15,7 @@
 
 enum { WRITER_NAME_MAX = 600 };
 
-/* `to` is Q8 or Q4: a matrix of floats goes into blocks, stored as U8 [rows, bytes of a row];
+/* `to` is Q8, Q4 or Q5: a matrix of floats goes into blocks, stored as U8 [rows, bytes of a row];
  * otherwise it equals from->type and the data is copied. from may be NULL: an empty entry, for its
  * name alone. */
 typedef struct writer_entry {

@@ -8,9 +8,9 @@
 #include "tests/compute/levels.h"
 #include "tests/compute/rng.h"
 
-enum { ITEMS = 150, MAX_N = 90, MAX_K = 200, KINDS = 4 };
+enum { ITEMS = 150, MAX_N = 90, MAX_K = 200, KINDS = 5 };
 
-static const dtype TYPES[KINDS] = {DTYPE_F32, DTYPE_BF16, DTYPE_Q8, DTYPE_Q4};
+static const dtype TYPES[KINDS] = {DTYPE_F32, DTYPE_BF16, DTYPE_Q8, DTYPE_Q4, DTYPE_Q5};
 
 /* A matrix [N, K] of that type; its data is the caller's to free. */
 static tensor matrix(dtype type, size_t N, size_t K)

@@ -40,7 +40,7 @@ static void check_rows(const json_doc *doc)
         {"weight_bytes", NULL, 2 * 608556},
         {"bytes_bf16", NULL, 2 * 608556},
         {"weight_bytes_q8", NULL, 1081464},
-        {"weight_bytes_q4", NULL, 944152},
+        {"weight_bytes_q4", NULL, 957464},
         {"layers", NULL, 4},
         {"attention_layers", NULL, 1},
         {"deltanet_layers", NULL, 3},

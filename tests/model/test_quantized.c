@@ -261,6 +261,30 @@ static void test_long_names(void)
     folder_remove(dir);
 }
 
+/* A folder whose 4-bit rows have the length they had with scales of 16 bits is named as such. */
+static void test_old_rows(void)
+{
+    static const char header[] =
+        "{\"layers.0.mlp.up_proj.weight.q4\":{\"dtype\":\"U8\",\"shape\":[1,80],\"data_offsets\":[0,80]}}  ";
+    const uint64_t n = sizeof header - 1;
+    const unsigned char row[80] = {0};
+    char dir[FOLDER_NAME], path[600], from[5000];
+    err_detail d = {0};
+    checkpoint *ck = NULL;
+    folder_make(dir);
+    snprintf(path, sizeof path, "%s/config.json", dir);
+    snprintf(from, sizeof from, "%s/config.json", check_data("tiny"));
+    CHECK_INT(symlink(from, path), 0);
+    snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    FILE *f = fopen(path, "wb");
+    CHECK(f && fwrite(&n, sizeof n, 1, f) == 1 && fwrite(header, 1, n, f) == n &&
+          fwrite(row, 1, sizeof row, f) == sizeof row);
+    fclose(f);
+    CHECK_INT(checkpoint_open(&ck, dir, NULL, &d), ERR_UNSUPPORTED);
+    CHECK(strstr(d.text, "rows of 80 bytes") && strstr(d.text, "convert the checkpoint again"));
+    folder_remove(dir);
+}
+
 /* Three sequences in one step, and one row of each alone. */
 static void test_batch(int n_bits)
 {
@@ -328,6 +352,7 @@ int main(void)
     }
     test_copy(0, stored);
     test_long_names();
+    test_old_rows();
     free(stored);
     CHECK_ALL_CLOSED();
     CHECK_DONE();
