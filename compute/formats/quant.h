@@ -8,9 +8,8 @@
  * Blocks of 32 columns share a scale; a row is padded to whole groups of 64 columns, and the
  * padding counts as zeros.
  *   q8: bytes u [Kp], then bf16 scales s [Kp/32]:             w = s * (u - 128), 1 <= u <= 255
- *   q4: nibbles u [Kp/2], then a byte each for scales and for zero points z [Kp/32], then the row's
- *       base [4 bytes]:                                       w = s * u - s/16 * z
- *   q5: nibbles [Kp/2], a fifth bit for each column [Kp/8], then as q4:  w = s * u - s/8 * z
+ *   q4: nibbles u [Kp/2], scales and zero points z, a byte each [Kp/32], base [4 bytes]:  w = s * u - s/16 * z
+ *   q5: nibbles [Kp/2], a fifth bit for each column [Kp/8], then as q4:            w = s * u - s/8 * z
  * Byte j of a group's 32 holds columns j (low half) and 32 + j of q4 and q5. The fifth bit of q5 (bit k of a
  * group's 64 is column k's) is the highest of u in the first block of a group and the lowest in the second, where
  * the nibble lies: so a kernel may leave the high halves of bytes where they are, 16 and 8 times too large.
