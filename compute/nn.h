@@ -244,7 +244,7 @@ void nn_softmax_peaks(compute *c, float *best, float *scores, size_t n, size_t w
  * hd] (q, k, v one after another in a row); out [T, H, hd]; cu [n_segments + 1]. In a fast context, where the
  * processor multiplies these faster than f32, queries, keys, values and their weights are rounded to
  * `rounded`: DTYPE_BF16, or DTYPE_Q8 for 8 bits with a scale for each key, each query, and of 256 keys each
- * column of the values; any other type: f32. A row's result does not depend on other segments. */
+ * column of the values; any other type: f32. scale > 0. A row's result does not depend on other segments. */
 void nn_attention_segments(compute *c, float *out, const float *qkv, const int32_t *cu, size_t n_segments,
                            dtype rounded, float scale, size_t H, size_t hd);
 

@@ -121,8 +121,8 @@ typedef struct attend_keys {
     const uint32_t *k;    /* [n / ATTEND_SIDE rounded up, (hd+3)/4, ATTEND_SIDE]: of the columns of a key */
     const float *k_scale; /* for each k, zeros behind the last */
     const int32_t *k_offset; /* -128 times the sum of a key's q, likewise */
-    const uint32_t
-        *v; /* [hd / ATTEND_COLUMNS rounded up, ATTEND_KEYS/4, ATTEND_COLUMNS]: of the keys of a column */
+    /* [hd / ATTEND_COLUMNS rounded up, ATTEND_KEYS/4, ATTEND_COLUMNS]: of the keys of a column */
+    const uint32_t *v;
     const float *v_scale; /* for each column, zeros behind the last */
 } attend_keys;
 
@@ -131,8 +131,7 @@ typedef struct attend_queries {
     const uint32_t *q;        /* [(hd+3)/4, ATTEND_SIDE] words as above, of q + 128 */
     float scale[ATTEND_SIDE]; /* times log2(e) */
     float max[ATTEND_SIDE], sum[ATTEND_SIDE];
-    float
-        *mix; /* [hd rounded up to ATTEND_COLUMNS, ATTEND_SIDE]: the values so far; an output is mix / sum */
+    float *mix; /* [hd rounded up to ATTEND_COLUMNS, ATTEND_SIDE] values so far; an output is mix / sum */
 } attend_queries;
 
 /* M x K times K x N; strides in floats. */
@@ -202,7 +201,7 @@ typedef struct ops {
      * zero, blocks rising, it takes the integer sum of a block, as a float, times w.scale, fused; then
      * w.minimum times the sum of the block's q, fused; with halves, the first 16 columns of a block and the
      * others one after the other. The sum takes, from zero, each part times x.scale, fused. T counts in
-     * steps of 16. */
+     * steps of 16. NULL where tile_turned takes its place. */
     void (*tile_q)(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                    size_t n_blocks);
 

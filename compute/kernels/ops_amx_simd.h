@@ -15,10 +15,11 @@
 #define PARLEY_COMPUTE_KERNELS_OPS_AMX_SIMD_H
 
 #include <assert.h>
+#include <immintrin.h>
 #include <stdint.h>
 
 #include "compute/kernels/ops_bf16.h"
-#include "compute/kernels/ops_q_tile_512.h"
+#include "compute/kernels/ops_q.h"
 
 /* Rows of a tile, and of x taken together; bytes of a row of a packed panel, of a row of a tile; columns of bf16 that
  * a tile holds. */
@@ -46,6 +47,23 @@ static ALWAYS_INLINE void configure(size_t n, size_t bytes)
 }
 
 /* ---- 8 and 4 bits ---- */
+
+/* What is added to the products of a part of a block (of halves there are two), for 16 rows from t on. */
+static ALWAYS_INLINE __m512i offset_of(const tile_kind kind, const tile_q_block *x, size_t t, size_t part)
+{
+    const __m512i all = _mm512_loadu_si512(&x->offset[t]);
+    if (kind != TILE_HALVES) {
+        return all;
+    }
+    const __m512i first = _mm512_loadu_si512(&x->offset_first[t]);
+    return part == 0 ? first : _mm512_sub_epi32(all, first);
+}
+
+/* The sum of x's numbers that an offset stands for. */
+static ALWAYS_INLINE __m512 sum_of_offset(__m512i offset)
+{
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(offset), _mm512_set1_ps(-1.0f / 128));
+}
 
 /* The integer sums of one part of a block: in other tiles for odd parts, so that they do not wait for even ones. */
 #define PART_PRODUCTS(name, sums_tile, w_tile, x_tile)                                                       \

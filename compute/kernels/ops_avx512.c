@@ -48,7 +48,6 @@ const ops *ops_avx512_vnni(void)
 {
     static const ops table = {.name = "avx512+vnni",
                               OPS_VNNI_MEMBERS,
-                              .tile_q = tile_q_vnni,
                               .pack_x = pack_x_vnni,
                               .turn_q = turn_q_vnni,
                               .tile_turned = tile_turned_vnni};
@@ -59,7 +58,6 @@ const ops *ops_avx512_bf16(void)
 {
     static const ops table = {.name = "avx512+vnni+bf16",
                               OPS_VNNI_MEMBERS,
-                              .tile_q = tile_q_vnni,
                               .pack_x = pack_x_vnni,
                               .turn_q = turn_q_vnni,
                               .tile_turned = tile_turned_vnni,

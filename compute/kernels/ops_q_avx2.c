@@ -243,12 +243,6 @@ void unpack_q5_avx2(uint8_t *u, float *scale, float *minimum, const void *row, s
 /* 4 sums, 4 accumulators of the present block, the weights, and what is left for products. */
 enum { TILE_N = 2, TILE_V = 2, TILE_SIDE = 8 };
 
-static ALWAYS_INLINE size_t tile_n(const size_t nv)
-{
-    (void)nv;
-    return TILE_N;
-}
-
 static ALWAYS_INLINE __m256i four_weights(const uint8_t *at)
 {
     int32_t bits;
@@ -348,7 +342,30 @@ static ALWAYS_INLINE void tile_block(const tile_kind kind, float *sums, const ti
     }
 }
 
-#include "compute/kernels/ops_q_tile.h"
+/* All rows of weights against nv vectors. */
+static ALWAYS_INLINE void tile_vectors(const tile_kind kind, float *sums, const tile_q_block *x, size_t t,
+                                       const tile_q_rows *w, size_t N, size_t n_blocks, const size_t nv)
+{
+    size_t n = 0;
+    for (; n + TILE_N <= N; n += TILE_N) {
+        tile_block(kind, sums, x, t, w, n, n_blocks, TILE_N, nv);
+    }
+    if (n < N) {
+        tile_block(kind, sums, x, t, w, n, n_blocks, 1, nv);
+    }
+}
+
+static ALWAYS_INLINE void tile_q_blocks(const tile_kind kind, float *sums, const tile_q_block *x,
+                                        const tile_q_rows *w, size_t T, size_t N, size_t n_blocks)
+{
+    size_t t = 0;
+    for (; t + TILE_SIDE < T; t += 2 * TILE_SIDE) {
+        tile_vectors(kind, sums, x, t, w, N, n_blocks, 2);
+    }
+    if (t < T) {
+        tile_vectors(kind, sums, x, t, w, N, n_blocks, 1);
+    }
+}
 
 void tile_q_avx2(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                  size_t n_blocks)

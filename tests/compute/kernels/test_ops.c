@@ -350,7 +350,10 @@ static void check_tiles(void)
         if (vec->tile_bf16 && K > 0) {
             tile_case_bf16(T, N, (K + 1) / 2 * 2, i % 3);
         }
-        tile_case_q(i % 2, i / 2 % 2, T, N, 1 + i % 20);
+        CHECK(vec->tile_q || vec->tile_turned);
+        if (vec->tile_q) {
+            tile_case_q(i % 2, i / 2 % 2, T, N, 1 + i % 20);
+        }
         pack_case_q(T, K ? K : 300, i % 3);
         if (vec->tile_turned) {
             turned_case(i % 3 == 1, i % 3 == 2, 1 + i % TILE_X_ROWS, N + i / 8 * 7, K ? K : 300, i % 5);
