@@ -305,11 +305,11 @@ static const char *append_json_dict(bytes *out, const jinja_map *map, const jinj
                                     int depth)
 {
     const jinja_entry **order = ordered_entries(map, style->sort_keys);
-    const char *fault = NULL;
     if (!order) {
         bytes_fail_memory(out);
         return NULL;
     }
+    const char *fault = NULL;
     bytes_append_char(out, '{');
     for (size_t i = 0; i < map->len && !fault; i++) {
         bytes_append_str(out, i ? style->item_separator : "");
