@@ -544,8 +544,9 @@ err_code grammar_finish(grammar *g, int32_t root, err_detail *detail)
     }
     if (g->too_big) {
         return err_set(detail, ERR_LIMIT,
-                       "the schema is too large: its grammar would take more than %zu MiB or %d nodes",
-                       LIMIT_GRAMMAR_BYTES >> 20, LIMIT_GRAMMAR_NODES);
+                       "the schema is too large: its grammar would take more than %zu MiB or %d nodes, or a "
+                       "text or name in it has more than %d bytes",
+                       LIMIT_GRAMMAR_BYTES >> 20, LIMIT_GRAMMAR_NODES, LIMIT_VALUE_BYTES);
     }
     if (!find_heights(g)) {
         return err_set(detail, ERR_NOMEM, "no memory for a grammar");
