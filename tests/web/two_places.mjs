@@ -124,13 +124,13 @@ async function perform({ kind, pick, text, here, leaves }) {
         }
         case 'erase': {
             if (chat.busy || !shown.length) return null;
-            const before = new Map(Object.values(current.messages).map((m) => [m.id, m.text]));
+            const before = new Map(Object.values(current.messages).filter((m) => !m.erased).map((m) => [m.id, m.text]));
             const hear = ({ detail }) => (window.putBack = { chat: current.id, run: detail.undo });
             chat.addEventListener('notice', hear);
             chat.erase(any(shown).id);
             chat.removeEventListener('notice', hear);
-            const gone = Object.values(current.messages).filter((m) => m.erased && before.get(m.id));
-            return { chat: current.id, gone: gone.map(({ id }) => id), words: gone.map(({ id }) => before.get(id)) };
+            const gone = Object.values(current.messages).filter((m) => m.erased && before.has(m.id)); // an answer stopped at once has no words
+            return { chat: current.id, gone: gone.map(({ id }) => id), words: gone.map(({ id }) => before.get(id)).filter(Boolean) };
         }
         case 'put back': {
             const { putBack } = window;
