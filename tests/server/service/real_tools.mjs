@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Socket, joinChat, post, runTests, startServer, test } from '../client.mjs';
 
 const model = fileURLToPath(new URL('../../../assets/seedling', import.meta.url));
-const server = await startServer(['serve', '-m', model, '--port', '0', '-c', '2048', '-t', '1', '--temp', '0', '--cache-ram', '32', '--log-level', 'error']);
+const server = await startServer(['serve', '-m', model, '--port', '0', '-c', '16384', '-t', '1', '--temp', '0', '--cache-ram', '32', '--log-level', 'error']);
 await server.ready();
 
 const tool = (name, description, properties) => ({ type: 'function', function: { name, description, parameters: { type: 'object', properties, required: Object.keys(properties) } } });
@@ -90,9 +90,9 @@ test('a control closes the thoughts like a budget', async () => {
         const { response } = await ws.wait((m) => /completed|incomplete$/.test(m.type) && m.response_id === id, 60000);
         return response.output.map(({ type, content }) => [type, content?.[0].text]);
     };
-    /* The first does not end by itself, so what stands behind it in the lane waits when the control
+    /* The first does not end by itself in seconds, so what stands behind it in the lane waits when the control
      * comes. */
-    const first = await create({ max_output_tokens: 1800, logit_bias: Object.fromEntries(tokens.map((id) => [id, -100])) });
+    const first = await create({ max_output_tokens: 16000, logit_bias: Object.fromEntries(tokens.map((id) => [id, -100])) });
     const told = await create({});
     const budgeted = await create({ reasoning_budget: 0 });
     const free = await create({});
