@@ -21,13 +21,21 @@ target_link_libraries(parley_server PUBLIC parley_engine PRIVATE PkgConfig::LWS 
     PkgConfig::CURL PkgConfig::EDIT PkgConfig::XML)
 target_compile_options(parley_server PRIVATE -Wconversion)
 
-add_executable(parley ${program_sources})
+# The program's commands and options as a library, so that tests can call them one by one.
+set(main_source ${CMAKE_SOURCE_DIR}/server/cli/main.c)
+list(REMOVE_ITEM program_sources ${main_source})
+add_library(parley_cli STATIC ${program_sources})
+target_compile_options(parley_cli PRIVATE -Wconversion)
+target_link_libraries(parley_cli PUBLIC parley_server)
+
+add_executable(parley ${main_source})
 target_compile_options(parley PRIVATE -Wconversion)
-target_link_libraries(parley PRIVATE parley_server)
+target_link_libraries(parley PRIVATE parley_cli)
 # Nothing that the linker fills in can be written later, and libraries are looked for where they were found: CMake's own
 # path for the build tree ends in an empty part, which is the folder that the program is started in.
 target_link_options(parley PRIVATE -Wl,-z,relro,-z,now,-z,noexecstack)
-set_target_properties(parley PROPERTIES POSITION_INDEPENDENT_CODE ON BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
+set_target_properties(parley parley_cli PROPERTIES POSITION_INDEPENDENT_CODE ON)
+set_target_properties(parley PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
 
 # The server with a double in the engine's place, for tests that need speed, faults and no model. The double's object
 # comes first, so that the linker never looks for these functions in the engine's library.
