@@ -22,7 +22,7 @@ static int parse(options *o, const char *line)
     snprintf(text, sizeof text, "%s", line);
     for (char *word = text; *word;) {
         char *end = word + strcspn(word, " ");
-        char *next = end + (*end == ' ');
+        char *next = end + strspn(end, " ");
         *end = '\0';
         for (char *c = word; *c; c++) {
             *c = *c == '~' ? ' ' : *c;
