@@ -251,6 +251,36 @@ test('woken up, it asks whether the socket lives, and leaves it after four secon
     connection.stop();
 });
 
+test('a page that was late four times over has not slept; woken up twice, the second time counts', async () => {
+    const { connection, socket, heard } = await opened();
+    socket.hear({ type: 'pong' });
+    socket.sent.length = 0;
+    time.sleep(9_000);
+    await time.pass(3_000);
+    assert.equal(socket.sent.length, 0);
+    heard.window.online();
+    await time.pass(3_000);
+    heard.window.online();
+    await time.pass(3_900);
+    assert.equal(sockets.length, 1);
+    await time.pass(200);
+    assert.equal(sockets.length, 2);
+    connection.stop();
+});
+
+test('while it is away nothing is pinged, and only sockets that fail are counted', async () => {
+    const { connection, socket } = await opened();
+    socket.hear({ type: 'pong' });
+    socket.end();
+    for (let ended = 1; ended < 12; ended += 1) {
+        assert.equal(connection.failures, ended);
+        await time.pass(connection.retryAt - time.now());
+        assert.equal(sockets.length, ended + 1);
+        sockets.at(-1).end();
+    }
+    connection.stop();
+});
+
 test('woken up while it waits for the next try, it tries at once', async () => {
     const { connection, socket, heard } = await started();
     socket.end();
@@ -433,6 +463,9 @@ test('whose event it is', async () => {
     socket.hear({ type: 'response.output_text.delta', stream_id: 's_b', delta: '2' });
     socket.hear({ type: 'response.output_text.delta', delta: '3' });
     assert.deepEqual(texts(), ['1', '23'], 'one that names nothing is of the only one without an id');
+    socket.hear({ type: 'response.created', stream_id: 's_b', response: { id: 'rb' } });
+    socket.hear({ type: 'response.output_text.delta', response_id: 'rb', delta: '3' });
+    assert.deepEqual(texts(), ['', '3']);
     socket.hear({ type: 'response.output_text.delta', stream_id: 's_c', delta: '4' });
     const c = ask(connection, {}, 'c2');
     socket.hear({ type: 'response.output_text.delta', delta: '5' });
@@ -589,6 +622,79 @@ test('a question too large for a frame goes over HTTP', async () => {
     stream.say({ type: 'response.completed', response: { id: 'r', status: 'completed' }, sequence_number: 1 });
     await time.settle();
     assert.equal(news()[0].status, 'completed');
+    connection.stop();
+});
+
+test('a server that names no limit of its frames takes a mebibyte', async () => {
+    const { connection, socket } = await opened();
+    net.answer = () => reply({ error: { code: 'no' } }, 400);
+    socket.news();
+    ask(connection, { input: 'x'.repeat(1_000_000) }, 'a');
+    assert.deepEqual([socket.news().length, net.requests.length], [1, 0]);
+    ask(connection, { input: 'x'.repeat(1_050_000) }, 'b');
+    assert.deepEqual([socket.news().length, net.requests.length], [0, 1]);
+    connection.stop();
+});
+
+test('what waits is asked for as soon as it goes over HTTP; woken up, what waits for its next try is asked for once', async () => {
+    const { connection, heard } = await started();
+    const first = ask(connection, {}, 'a');
+    const streams = [makeStream(), makeStream(), makeStream()];
+    const asked = () => net.requests.filter((one) => one.path.startsWith('/v1/resp'));
+    net.answer = ({ path }) => (path === '/v1/models' ? reply({}) : path.endsWith('/cancel') ? reply({}) : streams[asked().length - 1].response);
+    sockets[0].end();
+    await time.pass(500);
+    sockets[1].end();
+    await time.settle();
+    assert.deepEqual([connection.state, asked().length], ['fallback', 1]);
+    streams[0].say({ type: 'response.created', response: { id: 'r' }, sequence_number: 0 });
+    await time.settle();
+    streams[0].end();
+    await time.settle();
+    assert.deepEqual(first.news().map(({ kind }) => kind).slice(-2), ['started', 'lost'], 'a stream that just ends is cut, too');
+    heard.window.online();
+    await time.settle();
+    assert.deepEqual([asked().length, first.news()], [2, [{ kind: 'resumed' }]]);
+    await time.pass(2_000);
+    assert.equal(asked().length, 2, 'not once more by its timer');
+    streams[1].end();
+    await time.settle();
+    first.run.cancel();
+    assert.equal(net.requests.at(-1).path, '/v1/responses/r/cancel', 'also between two requests');
+    await time.pass(4_000);
+    assert.equal(first.news().at(-1).status, 'cancelled');
+    const { length } = asked();
+    await time.pass(20_000);
+    assert.equal(asked().length, length, 'what has ended is not asked for again');
+    connection.stop();
+});
+
+test('a request that is cancelled while it waits for its next try is not made', async () => {
+    const { connection } = await blocked();
+    net.answer = ({ path }) => (path === '/v1/models' ? reply({}) : reply('Bad', 503));
+    const { run } = ask(connection);
+    await time.settle();
+    run.cancel();
+    await time.pass(5_000);
+    assert.equal(net.requests.filter(({ path }) => path === '/v1/responses').length, 1);
+    connection.stop();
+});
+
+test('a large question of an open socket is cancelled the way it went, and its request is closed at its end', async () => {
+    const { connection, socket } = await opened({ limits: { max_text_frame: 100 } });
+    const stream = makeStream();
+    net.answer = ({ path }) => (path.endsWith('/cancel') ? reply({}) : stream.response);
+    const { run } = ask(connection, { input: 'x'.repeat(200) });
+    await time.settle();
+    const { signal } = net.requests[0];
+    stream.say({ type: 'response.created', response: { id: 'r' }, sequence_number: 0 });
+    await time.settle();
+    socket.news();
+    run.cancel();
+    assert.deepEqual([net.requests.at(-1).path, socket.news(), signal.aborted], ['/v1/responses/r/cancel', [], false]);
+    stream.say({ type: 'response.completed', response: { id: 'r', status: 'cancelled' }, sequence_number: 1 });
+    await time.settle();
+    assert.deepEqual([run.done, signal.aborted], [true, true]);
     connection.stop();
 });
 

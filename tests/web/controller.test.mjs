@@ -120,6 +120,88 @@ test('a question makes a chat, and the chat is kept and listed', async () => {
     assert.equal(chat.live.get(current.id), current);
 });
 
+test('what each verb tells the views', async () => {
+    const verbs = {
+        newChat: ['conversation'], open: ['conversation', 'news'], send: ['conversation', 'list', 'message', 'news'], rename: ['list', 'news'], setPlace: ['list', 'news'],
+        remove: ['conversation', 'list', 'notice'], removeAll: ['conversation', 'list', 'notice'], branchInto: ['conversation', 'list', 'news'], erase: ['conversation', 'list', 'news', 'notice'],
+        askStored: ['options'], setOption: ['list', 'news', 'options'], setNewOption: [], editAnswer: ['conversation', 'list', 'news'], apart: ['conversation', 'list', 'news'],
+        editQuestion: ['conversation', 'list', 'message', 'news'], regenerate: ['conversation', 'list', 'message', 'news'], refresh: ['list', 'news'], setTemporary: ['conversation'],
+    };
+    for (const [verb, expected] of Object.entries(verbs)) {
+        const { chat, current, answer, question, told } = await withChat();
+        await time.pass(100);
+        if (/open|Temporary/.test(verb)) chat.newChat();
+        told();
+        const given = { send: ['More', []], rename: [current.id, 'N'], setPlace: [current.id, { pinned: true }], removeAll: [[current.id]], branchInto: [answer.id], erase: [answer.id], setOption: ['seed', 3], setNewOption: ['seed', 3], editAnswer: [answer.id, 'x'], apart: [Object.assign(answer, { beside: 'x' })], editQuestion: [question.id, 'x', []], regenerate: [answer.id], refresh: [[current.id]], setTemporary: [true] };
+        await chat[verb](...(given[verb] ?? [current.id]));
+        await time.settle();
+        assert.deepEqual([...new Set(told())].sort(), expected, verb);
+    }
+    const { chat, told } = await open();
+    chat.setTemporary(true);
+    chat.send('Q', []);
+    await time.settle();
+    told();
+    await chat.rename(chat.current.id, 'Named');
+    assert.deepEqual([told(), chat.current.title], [['news'], 'Named'], 'of a chat that is kept nowhere, too');
+    assert.equal(chat.progress.get(chat.current.head).kind, 'waiting');
+});
+
+test('a chat that is left is not in memory any more, the one that is opened is', async () => {
+    const { chat, server, current } = await withChat();
+    chat.newChat();
+    chat.send('Second', []);
+    await time.settle();
+    server.runs.splice(0)[0].end();
+    await time.settle();
+    const second = chat.current;
+    await chat.open(current.id);
+    assert.deepEqual([[...chat.live.keys()], chat.live.get(current.id) === chat.current], [[current.id], true]);
+    assert.deepEqual((await chat.all()).map(({ id }) => id).sort(), [current.id, second.id].sort());
+});
+
+test('what was written elsewhere is among all chats, too', async () => {
+    const { chat, keeper, current } = await withChat();
+    keeper.chats.set('c_new', { ...structuredClone(current), id: 'c_new' });
+    assert.deepEqual((await chat.all()).map(({ id }) => id).sort(), ['c_new', current.id].sort());
+});
+
+test('a deletion that is taken back while it is under way ends first; a chat that stays is written again', async () => {
+    const { chat, keeper, current } = await withChat();
+    let gone, undo;
+    keeper.remove = ({ id }) => new Promise((resolve) => (gone = () => resolve(keeper.chats.delete(id))));
+    const removing = chat.remove(current.id, (fn) => (undo = fn));
+    await time.settle();
+    const undone = undo();
+    await time.settle();
+    assert.equal(keeper.chats.has(current.id), true);
+    gone();
+    await Promise.all([removing, undone]);
+    assert.deepEqual([keeper.chats.has(current.id), chat.list.map(({ id }) => id)], [true, [current.id]]);
+    keeper.remove = async () => false;
+    await chat.remove(current.id, () => {});
+    keeper.saves.length = 0;
+    await chat.save(current);
+    assert.deepEqual(keeper.saves, [current.id]);
+    keeper.save = async () => ({ summary: null, changed: [] });
+    keeper.ahead = true;
+    await chat.save(current);
+    assert.deepEqual(chat.list, [], 'what was deleted elsewhere is not listed');
+});
+
+test('a chat that is deleted while it is being written is not listed again', async () => {
+    const { chat, keeper, current } = await withChat();
+    let written;
+    const { save } = keeper;
+    keeper.save = (conversation) => new Promise((resolve) => (written = () => resolve(save.call(keeper, conversation))));
+    const saving = chat.save(current);
+    await time.settle();
+    await chat.remove(current.id, () => {});
+    written();
+    await saving;
+    assert.deepEqual(chat.list, []);
+});
+
 test('a new chat is another one, with the options of new chats; an empty one stays', async () => {
     const { chat, settings, current, told } = await withChat();
     settings.set('newChat', { seed: 3 });

@@ -88,6 +88,9 @@ test('the text of a response object', () => {
         ],
     };
     assert.deepEqual(outputText(response), { text: 'ab', reasoning: 'hm', tools: [] });
+    const call = (id) => ({ type: 'function_call', id, call_id: `c${id}`, name: 'f', arguments: '{}' });
+    const { tools } = outputText({ output: [call('1'), response.output[1], call('2'), { type: 'function_call_output', call_id: 'c2', output: { a: 1 }, status: 'failed' }, { type: 'function_call_output', call_id: 'nobody', output: 'x' }] });
+    assert.deepEqual(tools.map(({ id, at, output, failed }) => [id, at, output, failed]), [['1', 0, undefined, undefined], ['2', 2, '{"a":1}', true]]);
     assert.deepEqual(outputText(null), { text: '', reasoning: '', tools: [] });
 });
 
