@@ -42,11 +42,11 @@ def replaced(line, found, text, group=0):
     return line[: found.start(group)] + text + line[found.end(group) :]
 
 
-def closing(code, at):
-    """The place of the parenthesis that closes the one at `at`, on this line, or -1."""
+def closing(code, at, pair="()"):
+    """The place of the parenthesis that closes the one at `at`, in this text, or -1."""
     depth = 0
     for i in range(at, len(code)):
-        depth += (code[i] == "(") - (code[i] == ")")
+        depth += (code[i] == pair[0]) - (code[i] == pair[1])
         if depth == 0:
             return i
     return -1
@@ -137,10 +137,22 @@ OPERATORS = {
 }
 
 
+def in_functions(code):
+    """The lines, from 1, of a header that are code of functions; the others declare or name something."""
+    lines = set()
+    for found in re.finditer(r"^(?!typedef|struct|enum|union|extern)[A-Za-z_][^;{}=]*\)\s*\{", code, flags=re.M):
+        end = closing(code, found.end() - 1, "{}")
+        lines.update(range(code.count("\n", 0, found.end()) + 1, code.count("\n", 0, end) + 2))
+    return lines
+
+
 def mutants_of(path, text, only_lines=None):
     """Every mutant of a file; only_lines: a set of line numbers, or None for all."""
     is_c = path.endswith((".c", ".h"))
     lines, codes = text.split("\n"), code_only(text, is_c).split("\n")
+    if path.endswith(".h"):
+        functions = in_functions("\n".join(codes))
+        only_lines = functions if only_lines is None else functions & only_lines
     for i, (line, code) in enumerate(zip(lines, codes)):
         if not code.strip() or (only_lines is not None and i + 1 not in only_lines):
             continue

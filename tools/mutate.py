@@ -9,9 +9,9 @@
 Needs an up-to-date build/ (`cmake --preset release && ninja -C build`), and which tests run the changed line:
 build/coverage/lines.json (tools/test_map.py --make; for what it lacks tests/test_map.json, which knows files). All of them
 are asked, one after the other (`tests_for`), until one fails; those that the time for a change has no room for are counted
-("left"). Test programs are linked anew with the changed file alone (mutate_programs.py), and bounded by the time of the
-processor; what survives them is compiled with the sanitizers of CI (that of threads where a lock is left out) and asked
-once more. What is no program of ours (a script that speaks to a server, a browser) runs in a copy of the tree and must fail
+("left"). Test programs are linked anew with the changed file alone (mutate_programs.py; of a header, of which functions are
+changed, with all that include it), and bounded by the time of the processor; what survives them is compiled with the
+sanitizers of CI (that of threads where a lock is left out) and asked once more. What is no program of ours (a script that speaks to a server, a browser) runs in a copy of the tree and must fail
 twice, since other work on the machine can fail it too; so do kernels of ARM.
 What fails without the change too is not asked again. A change is killed (a test failed, or hung), survived, or was not
 built (warnings are errors, as in CI). Those of tests/equivalents.json change nothing that shows; each has its reason
@@ -50,7 +50,7 @@ def git(*arguments):
 
 def sources(folder):
     names = git("ls-files", "--", folder).split("\n")
-    return [n for n in names if n.endswith((".c", ".js")) and "/vendor/" not in n]
+    return [n for n in names if n.endswith((".c", ".h", ".js")) and "/vendor/" not in n]
 
 
 def changed_lines(commit):
@@ -261,19 +261,20 @@ class Coverage:
         return self.seconds.get(test, 5) * (len(found) / len(self.cases[test]) if found else 1)
 
 
-def tests_for(path, line, coverage):
+def tests_for(path, line, coverage, includers):
     """All tests that may notice a change of a line: that of the file's own name, which may be newer than the map, then those
     that run the line or, where none is known to (rows of tables, what follows a lack of memory), that run a part of the
     file: cheapest first, those of other folders and those that run little of it as if they were dearer. Only the first line
     of a statement is counted as run. A real server confines itself and writes no counters: for its files those of real
-    programs in the same room, too."""
+    programs in the same room, too. includers: of a header, whose lines are not all counted; where none of them is, the tests
+    of these files."""
     lines, text = coverage.lines.get(path, {}), (ROOT / path).read_text().split("\n")
     while line > 1 and str(line) not in lines and re.search(r"[^;{}\s]\s*$", text[line - 2]):
         line -= 1
     top, stem = path.split("/")[0], Path(path).stem
     if top == "compute" and "neon" in stem:
         return [ARM_TEST]
-    of_file = coverage.files.get(path, {})
+    of_file = coverage.files.get(path) or {name: share for one in includers for name, share in coverage.files.get(one, {}).items()}
     shares = dict.fromkeys(lines.get(str(line), []), 1.0) or of_file
     if top in ("server", "web"):  # what runs there is not all counted
         shares = {**of_file, **shares}
@@ -353,13 +354,14 @@ def main():
                 path, mutant = chosen.pop(0)
             change, was = mutant.replacement.strip(), (ROOT / path).read_text().split("\n")[mutant.line - 1]
             new = [name for name in programs.commands if name not in coverage.seconds and is_near(name, path)]
-            tests = [name for name in tests_for(path, mutant.line, coverage) if not re.search(options.skip, name)]
+            includers = programs.sources_including(path)
+            tests = [name for name in tests_for(path, mutant.line, coverage, includers) if not re.search(options.skip, name)]
             tests = list(dict.fromkeys([*tests[:1], *new, *tests[1:]]))  # the map does not know the new ones yet
             others = [name for name in tests if name not in programs.commands]
             result, by, seconds, left = "survived", None, 0.0, 0
             if {(path, None, change), (path, was.strip(), change)} & equivalents:
                 result, others = "equivalent", []
-            elif path in programs.compilers:
+            elif path in programs.compilers or programs.objects_including(path):
                 result, by, seconds, left = try_programs(programs, path, mutant, tests, options)
             if result == "survived" and (ARM_TEST in others or (others and not options.programs)):
                 copy = copy or Copy(f"{where}/parley", options.cpu)

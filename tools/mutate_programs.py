@@ -5,9 +5,11 @@
         change.noticed("base/test_json")                              # True, False, or None: not known
 
 The changed file is compiled beside the tree, with the flags of its build, and linked in front of the libraries, whose own
-copy is then left out: a change costs one compilation, and one link for each test that is asked. The tree and the build stay
-as they are. A test is bounded by the seconds of the processor that it takes without the change, so that other work on the
-machine fails nothing. What hangs without using the processor is asked again, after the unchanged program.
+copy is then left out: a change costs one compilation, and one link for each test that is asked. A changed header stands in a
+folder that is searched before the tree, and every object of a program that includes it (`ninja -t deps`) is compiled so, the
+test's own ones too. The tree and the build stay as they are. A test is bounded by the seconds of the processor that it takes
+without the change, so that other work on the machine fails nothing. What hangs without using the processor is asked again,
+after the unchanged program.
 """
 import contextlib
 import json
@@ -58,9 +60,10 @@ class Programs:
                 properties = {p["name"]: p["value"] for p in test["properties"]}
                 self.folders[test["name"]] = properties["WORKING_DIRECTORY"]
                 self.settings[test["name"]] = dict(e.split("=", 1) for e in properties.get("ENVIRONMENT", []))
-        self.compilers = {}
+        self.compilers, self.objects, self.includers, self.members = {}, {}, None, {}
         for entry in json.loads((build / "compile_commands.json").read_text()):
             self.compilers[os.path.relpath(entry["file"], build.parent)] = entry["command"]
+            self.objects[re.search(r" -o (\S+) -c ", entry["command"]).group(1)] = entry["command"]
         self.links, self.plain, self.notes = {}, {}, place / "seconds.json"
 
     def link_of(self, program):
@@ -68,6 +71,37 @@ class Programs:
             out = subprocess.run(["ninja", "-C", str(self.build), "-t", "commands", program], capture_output=True, text=True)
             self.links[program] = out.stdout.strip().split("\n")[-1].removeprefix(": && ").removesuffix(" && :")
         return self.links[program]
+
+    def objects_including(self, path):
+        """The objects of the build whose source includes a header, as ninja noted when it compiled them."""
+        if self.includers is None:
+            self.includers, name = {}, None
+            out = subprocess.run(["ninja", "-C", str(self.build), "-t", "deps"], capture_output=True, text=True).stdout
+            for line in out.split("\n"):
+                if line.startswith("    "):
+                    file = os.path.relpath(self.build / line.strip(), self.build.parent)
+                    self.includers.setdefault(file, []).append(name)
+                else:
+                    name = line.partition(": #deps")[0]
+        return [name for name in self.includers.get(path, []) if name in self.objects]
+
+    def sources_including(self, path):
+        """The files of the tree that include a header."""
+        commands = [self.objects[name] for name in self.objects_including(path)]
+        return sorted({os.path.relpath(command.rsplit(" -c ", 1)[1].strip(), self.build.parent) for command in commands})
+
+    def members_of(self, program):
+        """The objects of a program: its own, and those of the libraries that the linker takes for it."""
+        if program not in self.members:
+            with tempfile.NamedTemporaryFile(dir=self.place) as scratch:
+                link = self.link_of(program).replace(f" -o {program} ", f" -o {scratch.name} ", 1) + " -Wl,--trace" + QUICKLY
+                lines = subprocess.run(shlex.split(link), cwd=self.build, capture_output=True, text=True).stdout.split("\n")
+            ours = {(found.group(1), found.group(2)) for line in lines
+                    if (found := re.match(r"(?:\S*/)?lib(\w+)\.a\((\S+)\)$", line))}
+            folders = {name: re.match(r"(?:\S*/)?CMakeFiles/(\w+)\.dir/(?:\S*/)?(\S+)$", name) for name in self.objects}
+            self.members[program] = {name for name, found in folders.items()
+                                     if name in lines or (found and found.groups() in ours)}
+        return self.members[program]
 
     def tools_of(self, test):
         """The programs that a test runs by tests/model/tool.h."""
@@ -113,29 +147,44 @@ class Programs:
             self.plain[test] = notes[key]
         return self.plain[test]
 
+    def compiled(self, command, target, sanitizers, more, text=None):
+        """Whether a command of the build compiles its file, or this text in its place, to a target."""
+        command, source = re.sub(r" -o \S+ -c (\S+)$", r"\n\1", command).replace("ccache ", "").replace(" -g ", " ").split("\n")
+        words = [*shlex.split(command), "-O1", "-Werror", *more]
+        words += [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"] if sanitizers else []
+        words += ["-o", str(target), "-c", *((source,) if text is None else ("-x", "c", "-"))]
+        return subprocess.run(words, input=text, text=True, cwd=self.build, stderr=subprocess.DEVNULL).returncode == 0
+
     @contextlib.contextmanager
     def built(self, path, text, sanitizers=""):
         """A Change of a file, compiled; None if that fails. sanitizers: of the changed file and the programs."""
         with tempfile.TemporaryDirectory(dir=self.place) as folder:
-            compiled = Path(folder) / "changed.o"
-            command = re.sub(r" -o \S+ -c \S+$", "", self.compilers[path]).replace("ccache ", "").replace(" -g ", " ")
-            words = [*shlex.split(command), "-O1", "-Werror", f"-iquote{(self.build.parent / path).parent}"]
-            words += [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"] if sanitizers else []
-            done = subprocess.run([*words, "-o", str(compiled), "-c", "-x", "c", "-"], input=text, text=True, cwd=self.build,
-                                  stderr=subprocess.DEVNULL)
-            yield Change(self, compiled, sanitizers) if done.returncode == 0 else None
+            if path.endswith(".h"):
+                header = Path(folder) / "headers" / path
+                header.parent.mkdir(parents=True)
+                header.write_text(text)
+                objects = sorted(self.objects_including(path), key=lambda name: not name.startswith("CMakeFiles/parley_"))
+                change = HeaderChange(self, folder, sanitizers, objects)
+                yield change if change.objects and change.compile(change.objects[0]) else None
+                return
+            beside = f"-iquote{(self.build.parent / path).parent}"
+            made = self.compiled(self.compilers[path], f"{folder}/changed.o", sanitizers, [beside], text)
+            yield Change(self, folder, sanitizers) if made else None
 
 
 class Change:
-    def __init__(self, programs, compiled, sanitizers):
-        self.programs, self.compiled, self.sanitizers = programs, compiled, sanitizers
+    def __init__(self, programs, folder, sanitizers):
+        self.programs, self.folder, self.sanitizers = programs, Path(folder), sanitizers
+
+    def link_of(self, name):
+        """How a program is linked with the change, as `program` in the folder."""
+        return self.programs.link_of(name).replace(f" -o {name} ", f" {self.folder}/changed.o -o {self.folder}/{name} ", 1)
 
     def linked(self, name):
         """A program with the change, or None."""
-        program = self.compiled.parent / name
-        link = self.programs.link_of(name).replace(f" -o {name} ", f" {self.compiled} -o {program} ", 1)
-        link += QUICKLY + (f" -fsanitize={self.sanitizers}" if self.sanitizers else "")
+        program = self.folder / name
         if not program.exists():
+            link = self.link_of(name) + QUICKLY + (f" -fsanitize={self.sanitizers}" if self.sanitizers else "")
             subprocess.run(shlex.split(link), cwd=self.programs.build, stderr=subprocess.DEVNULL)
         return program if program.exists() else None
 
@@ -156,3 +205,30 @@ class Change:
             still_sound = of.run(test, of.commands[test][0], seconds, MEMORY)[0] == 0
             code = of.run(test, program, seconds, memory)[0] if still_sound else 77
         return code not in (0, 77)
+
+
+class HeaderChange(Change):
+    def __init__(self, programs, folder, sanitizers, objects):
+        super().__init__(programs, folder, sanitizers)
+        self.objects, self.made = objects, {}
+
+    def compile(self, name):
+        """The object with the change, or None; each is made once, when a program needs it."""
+        if name not in self.made:
+            target, first = self.folder / f"{len(self.made)}.o", [f"-iquote{self.folder}/headers"]
+            done = self.programs.compiled(self.programs.objects[name], target, self.sanitizers, first)
+            self.made[name] = target if done else None
+        return self.made[name]
+
+    def link_of(self, name):
+        members = self.programs.members_of(name)
+        link, front = super().link_of(name).replace(f" {self.folder}/changed.o ", " ", 1), []
+        for member in [one for one in self.objects if one in members]:
+            made = self.compile(member)
+            if not made:
+                return "false"  # this object is not compiled with the change: nothing to ask
+            if f" {member} " in link:
+                link = link.replace(f" {member} ", f" {made} ", 1)
+            else:
+                front.append(str(made))
+        return link.replace(" -o ", f" {' '.join(front)} -o ", 1)
