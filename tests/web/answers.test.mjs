@@ -217,6 +217,9 @@ test('after a reload: what the server has is taken up, what it never heard of is
     const tooled = await pick({ responseId: 'r1', text: 'Half' });
     tooled.sent[0].sink({ kind: 'tool', id: '1', name: 'f', arguments: '' });
     assert.deepEqual([tooled.message.text, tooled.message.tools.length], ['', 1]);
+    const worded = await pick({ responseId: 'r1', text: 'Half' });
+    worded.sent[0].sink({ kind: 'text', delta: 'Ha' });
+    assert.equal(worded.message.text, 'Ha');
     await back.answers.pickUp(back.conversation, back.message);
     assert.equal(back.sent.length, 1, 'it is taken up already');
 
@@ -281,7 +284,7 @@ test('what was thought is timed from the first thought to the first word, or to 
     const none = await begun();
     none.run.sink({ kind: 'text', delta: 'x' });
     none.run.sink({ kind: 'end', status: 'completed' });
-    assert.equal('reasoningMs' in none.answer, false);
+    assert.deepEqual(['reasoningMs' in none.answer, 'reasoning' in none.answer], [false, false]);
 });
 
 test('a growing answer is kept once a second, what began and ended at once', async () => {

@@ -125,17 +125,21 @@ test('what each verb tells the views', async () => {
         newChat: ['conversation'], open: ['conversation', 'news'], send: ['conversation', 'list', 'message', 'news'], rename: ['list', 'news'], setPlace: ['list', 'news'],
         remove: ['conversation', 'list', 'notice'], removeAll: ['conversation', 'list', 'notice'], branchInto: ['conversation', 'list', 'news'], erase: ['conversation', 'list', 'news', 'notice'],
         askStored: ['options'], setOption: ['list', 'news', 'options'], setNewOption: [], editAnswer: ['conversation', 'list', 'news'], apart: ['conversation', 'list', 'news'],
-        editQuestion: ['conversation', 'list', 'message', 'news'], regenerate: ['conversation', 'list', 'message', 'news'], refresh: ['list', 'news'], setTemporary: ['conversation'],
+        show: ['conversation', 'list', 'news'], unqueue: ['list', 'news'], enqueue: ['conversation', 'list', 'message', 'news'], editQuestion: ['conversation', 'list', 'message', 'news'], regenerate: ['conversation', 'list', 'message', 'news'], refresh: ['list', 'news'], setTemporary: ['conversation'],
     };
     for (const [verb, expected] of Object.entries(verbs)) {
-        const { chat, current, answer, question, told } = await withChat();
+        const { chat, current, answer, question, keeper, told } = await withChat();
         await time.pass(100);
         if (/open|Temporary/.test(verb)) chat.newChat();
+        chat.keepDraft('half', []);
         told();
-        const given = { send: ['More', []], rename: [current.id, 'N'], setPlace: [current.id, { pinned: true }], removeAll: [[current.id]], branchInto: [answer.id], erase: [answer.id], setOption: ['seed', 3], setNewOption: ['seed', 3], editAnswer: [answer.id, 'x'], apart: [Object.assign(answer, { beside: 'x' })], editQuestion: [question.id, 'x', []], regenerate: [answer.id], refresh: [[current.id]], setTemporary: [true] };
+        const saves = keeper.saves.length;
+        const given = { send: ['More', []], rename: [current.id, 'N'], setPlace: [current.id, { pinned: true }], removeAll: [[current.id]], branchInto: [answer.id], erase: [answer.id], setOption: ['seed', 3], setNewOption: ['seed', 3], editAnswer: [answer.id, 'x'], apart: [Object.assign(answer, { beside: 'x' })], editQuestion: [question.id, 'x', []], regenerate: [answer.id], refresh: [[current.id]], setTemporary: [true], show: [answer], enqueue: ['x', []], unqueue: [{ id: 'q_none' }] };
         await chat[verb](...(given[verb] ?? [current.id]));
         await time.settle();
         assert.deepEqual([...new Set(told())].sort(), expected, verb);
+        assert.equal(keeper.saves.length > saves, expected.includes('news') && !/open|refresh/.test(verb), `${verb} is kept`);
+        assert.equal(chat.drafts.size, /send|enqueue/.test(verb) ? 0 : 1, `${verb} and what is being written`);
     }
     const { chat, told } = await open();
     chat.setTemporary(true);

@@ -98,11 +98,11 @@ class Transaction {
     }
     abort() {
         if (this.over) throw new Error('this transaction is over');
-        this.#end(new Error('aborted'));
+        this.#end(null, true); // by the page: there is no error then
     }
-    #end(error) {
+    #end(error, isAborted = !!error) {
         this.over = true;
-        if (!error) return void this.oncomplete?.();
+        if (!isAborted) return void this.oncomplete?.();
         // Holders of a store have its object: what it held before is put back into that one.
         for (const [name, { records }] of Object.entries(this.before)) this.db.stores[name].records = records;
         this.error = error;

@@ -51,6 +51,7 @@ async function sending(text = 'abcdefghijkl', wire = new Wire()) {
     const result = {};
     const begin = () => uploader.file(attachment).then((id) => (result.id = id), (error) => (result.error = error));
     begin();
+    assert.deepEqual(uploader.progressOf(attachment), { phase: 'checking', done: 0, total: attachment.blob.size });
     await time.until(() => wire.state !== 'open' || wire.sent.length);
     await time.settle();
     return { attachment, begin, result, told, uploader, wire, sha256: createHash('sha256').update(text).digest('hex') };
@@ -258,6 +259,24 @@ test('over HTTP: a refusal ends it, and what is there is dropped', async () => {
         assert.deepEqual([result.error.code, result.error.message], body.error ? ['upload_too_large', 'Much.'] : ['server_error', '']);
         assert.equal(asked.at(-1), 'POST /v1/uploads/u/cancel');
     }
+});
+
+test('over HTTP: taken away while a part is on its way, what has arrived is dropped', async () => {
+    const wire = new Wire();
+    await wire.become('fallback');
+    const asked = [];
+    let arrive;
+    net.answer = ({ path }) => {
+        asked.push(path);
+        return path.endsWith('/parts') ? new Promise((resolve) => (arrive = () => resolve(reply({ id: 'p' })))) : reply({ id: 'u' });
+    };
+    const { attachment, result, uploader } = await sending('abc', wire);
+    await time.until(() => arrive);
+    uploader.cancel(attachment);
+    assert.equal(asked.at(-1), '/v1/uploads/u/cancel');
+    arrive();
+    await time.until(() => result.error);
+    assert.deepEqual([result.error.code, asked.length], ['cancelled', 3]);
 });
 
 test('which files go ahead, and which go along in the question', async () => {
