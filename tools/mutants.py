@@ -108,7 +108,7 @@ def release_left_out(line, code):
 def argument_swapped(line, code):
     for found in each(r"\b\w+\(([\w.>\[\]&*-]+), ([\w.>\[\]&*-]+)(?=[,)])", code):
         a, b = line[found.start(1) : found.end(1)], line[found.start(2) : found.end(2)]
-        if a != b:
+        if a != b and not re.search(r"\bMath\.(?:max|min)\($", code[: found.start(1)]):  # whose order says nothing
             yield line[: found.start(1)] + b + ", " + a + line[found.end(2) :]
 
 

@@ -720,7 +720,9 @@ test('notes: a deleted chat, a name, and a chat that cannot be read now', async 
     note({ id: current.id, title: 'Noted' });
     note({ id: current.id, removed: current.updated - 1 });
     note({ id: 'nobody', title: 'x' });
+    note({ id: current.id, updated: current.updated + 5, news: { isNew: false, whole: false, fields: [['options', '{"seed":9}', '{}']], messages: [] } });
     await takeUpUnsaved(chat);
+    assert.deepEqual([current.options, keeper.chats.get(current.id).options], [{ seed: 9 }, { seed: 9 }]);
     assert.deepEqual([current.title, keeper.chats.size, left()], ['Noted', 1, 0], 'it was written to since, so it is not deleted');
     note({ id: current.id, removed: 1e15 });
     await takeUpUnsaved(chat);

@@ -78,6 +78,8 @@ test('a tab takes in what another one wrote, before it writes and when it hears 
     assert.deepEqual([changed, chat.messages[theirs.id].attachments[0].blob.size, chat.head, chat.title], [[theirs.id], 3, mine.id, 'Mine']);
     assert.deepEqual([await other.refresh(there), await other.refresh(there), there.title, there.head], [[mine.id], [], 'Mine', mine.id]);
     assert.deepEqual(await other.refresh(newConversation()), [], 'one that is not known');
+    const blank = { ...newConversation(), id: chat.id, title: '' };
+    assert.deepEqual([(await other.refresh(blank, { fields: {} })).length, Object.keys(blank.messages).length, await other.takeQueued(blank, 'none')], [3, 3, false], 'but it is from now on');
     const late = addMessage(there, { role: 'user', parent: mine.id, text: 'more' });
     assert.deepEqual([other.isAhead(there), one.isAhead(chat)], [true, false]);
     await other.save(there);
@@ -96,8 +98,10 @@ test('a file goes with the last message, or waiting question, that names it', as
     const { one, chat, question, rows } = await tabs();
     chat.queue = [{ id: 'q1', text: 'next', attachments: [file('g')] }];
     await one.save(chat);
+    const [before] = rows('media');
     delete chat.queue;
     await one.save(chat);
+    assert.equal(rows('media')[0], before, 'it is written once');
     assert.deepEqual(rows('media').map(({ id }) => id), ['f']);
     question.attachments = [];
     await one.save(chat);
@@ -177,9 +181,16 @@ test('a write that fails leaves everything as it was, and is made whole by the n
     device.broken = '';
     await one.save(chat);
     assert.deepEqual([texts(await other.load(chat.id)), rows('media').length], [['What is it?'], 1]);
+    const mine = addMessage(chat, { role: 'user', parent: chat.head, text: 'more' });
+    chat.options = { bad: () => {} }; // what no database takes, found behind the messages
+    await assert.rejects(one.save(chat), /could not be cloned/);
+    assert.deepEqual([rows('messages').length, rows('counter')], [1, [2]]);
+    delete chat.options;
+    await one.save(chat);
+    assert.deepEqual(rows('messages').map(({ id }) => id).includes(mine.id), true);
     chat.messages = { get bad() { throw new Error('broken here'); } };
     await assert.rejects(one.save(chat), { message: 'broken here' });
-    assert.deepEqual([rows('counter'), rows('chats').length], [[2], 1]);
+    assert.deepEqual([rows('counter'), rows('chats').length], [[3], 1]);
 });
 
 test('chats that the first form kept as one record each are taken over, once', async () => {

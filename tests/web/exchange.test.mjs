@@ -57,6 +57,18 @@ test('what a file says wrongly is left out or mended', () => {
     assert.throws(() => fromJson('{"a":1}'), /holds no exported chats/);
 });
 
+test('times of other pages: seconds, or milliseconds where they are too large for that', () => {
+    const of = (at) => fromJson(JSON.stringify({ title: 'T', create_time: at, mapping: { a: { id: 'a', message: { author: { role: 'user' }, content: { parts: ['Q'] } } } }, current_node: 'a' }))[0].created;
+    assert.deepEqual([of(1_700_000_000.4), of(1e11), of(100_000_000_001), of(1_700_000_000_000)], [1_700_000_000_400, 1e14, 100_000_000_001, 1_700_000_000_000]);
+});
+
+test('a file of chats says what it is, and is laid out for reading', async () => {
+    const { chat } = small();
+    const text = await toJson([chat]);
+    assert.deepEqual([JSON.parse(text).format, JSON.parse(text).version, JSON.parse(text).chats.length], ['parley-chats', 1, 1]);
+    assert.match(text, /^\{\n "format": "parley-chats",\n "version": 1,\n "chats": \[\n  \{/);
+});
+
 test('what is there already does not come in again', () => {
     const { chat, a } = small();
     const copy = (more) => ({ ...structuredClone(chat), ...more });
@@ -133,6 +145,37 @@ test('what others wrote is taken in; what was changed here too stands', () => {
     assert.deepEqual([stopped, q.text], [1, 'What is it?']);
     takeIn(chat, known, { ...kept(theirs, 6, []), messages: [{ ...q, status: 'stopped', askId: 'old' }] }, runs);
     assert.equal(stopped, 1);
+});
+
+test('files: their bytes stay here, each with its own; what is missing is said only where nobody has it', () => {
+    const { chat, q } = small();
+    const file = (id, more = {}) => ({ id, name: id, kind: 'text', mime: '', bytes: 1, ...more });
+    q.attachments = [file('f', { blob: new Blob(['f']) }), file('g', { blob: new Blob(['g']) }), file('m', { missing: true }), file('s', { missing: true, sha256: 'x' })];
+    const known = unknown();
+    const changes = changesOf(chat, known);
+    const written = JSON.parse(changes.messages[0][1]).attachments;
+    assert.deepEqual(written, [file('f'), file('g'), file('m', { missing: true }), file('s', { sha256: 'x' })]);
+    noteKept(known, changes, 1);
+    const [f, g] = q.attachments;
+    const theirs = { ...kept({ ...chat, messages: {} }, 2), n_messages: 2, messages: [{ ...q, text: 'Other', attachments: [file('g', { sha256: 'g1' }), file('f', { sha256: 'f1' }), file('new')] }] };
+    assert.deepEqual(takeIn(chat, known, theirs), [q.id]);
+    assert.deepEqual(q.attachments.map(({ id, sha256 }) => [id, sha256]), [['g', 'g1'], ['f', 'f1'], ['new', undefined]]);
+    assert.ok(q.attachments[0] === g && q.attachments[1] === f && g.blob.size === 1, 'the objects stay, with their bytes');
+    const news = { fields: [], messages: [[q.id, JSON.stringify({ ...q, text: 'Mine', attachments: [file('f'), file('z')] }), JSON.stringify({ ...q, attachments: [file('g', { sha256: 'g1' }), file('f', { sha256: 'f1' }), file('new')] })]] };
+    applyNews(chat, news);
+    assert.deepEqual(chat.messages[q.id].attachments.map(({ id, blob, missing }) => [id, blob === f.blob, missing]), [['f', true, undefined], ['z', false, true]]);
+});
+
+test('an answer that ended elsewhere is known to have ended, under the name it was asked for by', () => {
+    const { chat, a } = small();
+    const known = unknown();
+    Object.assign(a, { status: 'streaming', askId: 'k' });
+    noteKept(known, changesOf(chat, known), 1);
+    const runs = new Map([[a.id, { cancel() {} }]]);
+    takeIn(chat, known, { ...kept(chat, 2, []), messages: [{ ...structuredClone(a), status: 'done', text: 'Whole' }] }, runs);
+    assert.deepEqual([[...known.ended], JSON.parse(known.messages.get(a.id)).text, a.text], [[[a.id, 'k']], 'Whole', 'A cross.']);
+    assert.equal(changesOf(chat, known), null, 'it is not made unfinished again');
+    assert.equal(known.messages.size, 2);
 });
 
 test('what a page had no time to write is done afterwards, where nobody changed it since', () => {
@@ -325,6 +368,7 @@ test('about how many tokens the frames of a video take', () => {
     const filling = { ...model, max_pixels: 32 * 32 * 70, fills_budget: true };
     assert.equal(videoTokens(320, 240, 4, filling), 4 * (9 * 7 + 8));
     assert.equal(videoTokens(10_000, 10, 4, filling), 4 * (70 + 8), 'never more than the budget');
+    assert.equal(videoTokens(2000, 40, 1, filling), 59 + 8, 'a narrow one is one token high');
 });
 
 test('a device for fingers is one that has no finer pointer', () => {

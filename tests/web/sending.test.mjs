@@ -73,8 +73,12 @@ test('a file goes in chunks, as many at once as the window has room for', async 
     assert.deepEqual(told.at(-1), { phase: 'sending', done: 4, total: 12 });
     await wire.hear({ type: 'upload.ack', upload_id: 'up', received: 2 });
     assert.deepEqual([told.at(-1).done, wire.sent], [4, []], 'an old one changes nothing');
+    await wire.hear({ type: 'upload.created', upload: { id: 'stray' } });
+    assert.deepEqual(wire.last(), { type: 'upload.cancel', upload_id: 'stray' }, 'one that nobody waits for');
     await wire.hear({ type: 'upload.ack', upload_id: 'up', received: 12 });
     const complete = wire.last();
+    await wire.hear({ type: 'upload.ack', upload_id: 'up', received: 12 });
+    assert.deepEqual(result, {}, 'it is not complete by that');
     assert.deepEqual({ ...complete, event_id: 0 }, { type: 'upload.complete', upload_id: 'up', sha256, event_id: 0 });
     await wire.hear({ type: 'upload.completed', event_id: complete.event_id, file_id: 'file_1', upload: { expires_at: expires() } });
     assert.deepEqual([result.id, told.at(-1), uploader.progressOf(attachment)], ['file_1', { phase: 'done', done: 12, total: 12 }, null]);
@@ -177,6 +181,12 @@ test('cancelling: the server is told, at once or with the next socket', async ()
     assert.deepEqual(wire.sent, [{ type: 'upload.cancel', upload_id: 'up' }]);
     await wire.become('open');
     assert.equal(wire.sent.length, 1);
+    const midst = await sending();
+    midst.wire.dispatchEvent(new CustomEvent('upload', { detail: { type: 'upload.created', event_id: midst.wire.last().event_id, upload: { id: 'up', handle: 7, chunk_size: 4, window: 8, received: 0 } } }));
+    for (let i = 0; i < 5; i += 1) await null;
+    midst.uploader.cancel(midst.attachment);
+    await time.until(() => midst.result.error);
+    assert.deepEqual([midst.wire.chunks, midst.result.error.code], [[], 'cancelled'], 'what was just being read is not sent');
     const early = await sending();
     early.uploader.cancel(early.attachment);
     await time.settle();

@@ -8,7 +8,7 @@ import {
     OPTIONS, addMessage, besideOf, branchOf, canContinue, eraseMessages, erasedWith, newConversation, noteTool, optionFields, placeWith,
     readOptions, readPlace, shownAnswers, shownPath, textProblem, titleOf, toInput, toMarkdown,
 } from '../../web/js/state/store.js';
-import { clock, markTimes, splitTimes } from '../../web/js/state/times.js';
+import { clock, markTimes, seekVideo, splitTimes } from '../../web/js/state/times.js';
 
 test('options are kept within their ranges, and go along under their names', () => {
     for (const [name, { min = 0, max, step, field }] of Object.entries(OPTIONS)) {
@@ -187,6 +187,25 @@ test('times that an answer names', () => {
     assert.deepEqual([clock(0), clock(65_000), clock(2_500), clock(59_999), clock(600_050)], ['0:00', '1:05', '0:02.5', '0:59.9', '10:00']);
 });
 
+test('a video is shown at a time as soon as it can be, never behind its end', () => {
+    const video = (more) => {
+        const called = [];
+        const say = (name) => (...given) => called.push([name, ...given]);
+        return { called, currentTime: 0, pause: say('pause'), addEventListener: say('listen'), scrollIntoView: say('scroll'), focus: say('focus'), ...more };
+    };
+    const ready = video({ readyState: 1, duration: 10 });
+    seekVideo(ready, 4);
+    assert.deepEqual([ready.currentTime, ready.called], [4, [['pause'], ['scroll', { block: 'nearest' }], ['focus', { preventScroll: true }]]]);
+    seekVideo(ready, 40);
+    assert.equal(ready.currentTime, 10);
+    const early = video({ readyState: 0, duration: NaN });
+    seekVideo(early, 4);
+    const [[, name, go, how]] = early.called;
+    assert.deepEqual([early.currentTime, name, how], [0, 'loadedmetadata', { once: true }]);
+    go();
+    assert.equal(early.currentTime, 4);
+});
+
 /** A document of n paragraphs of about 30 words; the words of one of them are given. */
 const pages = (n, at, words) => Array.from({ length: n }, (_, i) => (i === at ? words : `Paragraph ${i} ${'tells of other things at some length '.repeat(24)}`)).join('\n\n');
 const file = (id, text) => ({ id, name: `${id}.txt`, kind: 'text', bytes: new Blob([text]).size, blob: new Blob([text]) });
@@ -231,6 +250,71 @@ test('where there is room everything goes along', async () => {
     assert.match(plan.textOf(one), /^File a\.txt: too long to be read whole/);
     // Without a server that counts, letters are guessed at.
     assert.ok(await readingPlan(asked([file('b', text)]), { context: Math.ceil(text.length / 4), count: async () => { throw new Error('no'); } }));
+});
+
+test('what fits is told to the token: words, images and room for the answer are counted with care', async () => {
+    // A quarter of a token a letter; (20000 - 4096 - 1 for the question - 100 for the image) / 1.1 = 14366.3 tokens.
+    const fits = async (letters, context = 20_000, more = [{ kind: 'image', width: 280, height: 280 }]) => {
+        const plan = await readingPlan(asked([file('a', 'x'.repeat(letters)), ...more], 'aaa'), { context, count: async (text) => text.length / 4 });
+        return plan === null;
+    };
+    assert.deepEqual([await fits(57_465), await fits(57_466)], [true, false]);
+    assert.deepEqual([await fits(57_829, 20_000, []), await fits(57_830, 20_000, [])], [true, false]);
+    assert.deepEqual([await fits(21_814, 8000, []), await fits(21_820, 8000, [])], [true, false], 'a quarter of a small context is the answer’s');
+    // Shorter in bytes than half of the context: it fits, whatever is said of it.
+    const dear = { context: 1000, count: async (text) => text.length * 10 };
+    assert.deepEqual([await readingPlan(asked([file('a', 'x'.repeat(499))]), dear), (await readingPlan(asked([file('a', 'x'.repeat(500))]), dear)) === null], [null, false]);
+    // Where nobody counts: three letters a token in Latin script, one in others.
+    const nobody = { context: 10_000, count: async () => { throw new Error('no'); } };
+    for (const [letter, n, isWhole] of [['x', 20_400, true], ['x', 20_600, false], ['\u0370', 6_800, true], ['\u0370', 6_900, false], ['\u036f', 20_400, true]]) {
+        assert.equal((await readingPlan(asked([file('a', letter.repeat(n))], 'aaa'), nobody)) === null, isWhole, `${n} of ${letter}`);
+    }
+});
+
+test('tokens of a long text are counted in three samples, once', async () => {
+    const letters = 'abcdefghij'.repeat(3000).replace(/./g, (one, i) => String.fromCharCode(97 + ((i >> 4) % 26)));
+    const seen = [];
+    const one = file('a', letters);
+    const ask = (count, given = one) => readingPlan(asked([given]), { context: 4000, count });
+    await ask(async (text) => (seen.push(text), 0));
+    assert.deepEqual(seen, [`${letters.slice(0, 2000)}\n${letters.slice(14_000, 16_000)}\n${letters.slice(28_000)}`]);
+    await ask(async (text) => (seen.push(text), text.length));
+    await ask(async (text) => (seen.push(text), text.length));
+    assert.equal(seen.length, 2, 'what nobody could say is asked again, the rest is known');
+    for (const [n, length] of [[6000, 6000], [6001, 6002]]) {
+        seen.length = 0;
+        await ask(async (text) => (seen.push(text), text.length), file('b', letters.slice(0, n)));
+        assert.equal(seen[0].length, length);
+    }
+});
+
+test('of several documents the longest are searched until the others take half of the room, and passages take the rest of it', async () => {
+    const every = 'Which paragraph tells of other things at some length?';
+    const count = async (text) => text.length / 4;
+    const [a, b, c] = [file('a', `# Lakes\n\n${pages(200, 40, 'Kestrel Lake froze in May.')}`), file('b', pages(26, 9, 'Kestrel Lake froze twice.')), file('c', pages(20, 3, 'nothing'))];
+    const tokens = async (plan) => count(plan.tail.text);
+    const plan = await readingPlan(asked([c, b, a], every), { context: 20_000, count });
+    assert.deepEqual([a, b, c].map((one) => plan.textOf(one) === null), [false, false, true]);
+    const most = await tokens(plan);
+    assert.ok(most > 5900 && most <= 6400, `${most} tokens, though there is room for more`);
+    const little = await tokens(await readingPlan(asked([a], every), { context: 4000, count }));
+    assert.ok(little > 2400 && little <= 2900, `${little} of 2700 tokens`);
+    // What follows directly is read as one, and named once.
+    const text = await a.blob.text();
+    const { sources, tail } = plan;
+    const numbers = [...tail.text.matchAll(/it has (\d+) passages/g)].map(([, n]) => Number(n));
+    assert.deepEqual([numbers.length, sources.all, sources.found], [2, numbers[0] + numbers[1], true]);
+    assert.ok(sources.list.length < sources.read && sources.read < sources.all, `${sources.list.length} of ${sources.read}`);
+    const own = sources.list.filter(({ file }) => file === 'a');
+    const squeezed = (one) => one.replace(/\s+/g, ' ').trim();
+    for (const { at, end } of own) assert.ok(squeezed(tail.text).includes(squeezed(text.slice(at, end))), `${at} to ${end}`);
+    assert.ok(own.every(({ at }, n) => n === 0 || at > own[n - 1].end || at < own[n - 1].at), 'no two that follow each other');
+    // What goes whole takes room from the passages.
+    const d = file('d', pages(9, 3, 'nothing'));
+    const beside = await readingPlan(asked([d, a], every), { context: 10_000, count });
+    assert.equal(beside.textOf(d), null);
+    const rest = await tokens(beside);
+    assert.ok(rest > 4200 && rest < 5100, `${rest} tokens beside a whole one`);
 });
 
 test('the encoding is guessed from the first 64 KiB', () => {

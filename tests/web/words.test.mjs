@@ -1,7 +1,7 @@
 /** What the page says of errors, of the work that goes on and of an answer's figures, without a browser. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { errorWords, figures, progressWords } from '../../web/js/words.js';
+import { connectionWords, errorWords, figures, progressWords } from '../../web/js/words.js';
 
 /** The figures under an answer with these timings: {name: text}. */
 const shown = (timings) => Object.fromEntries(figures({ timings }).map((one) => [one.name, one.text]));
@@ -23,6 +23,38 @@ test('what the first token waited for, part by part', () => {
     assert.equal(title(first, 'First token'), 'queue 2 ms, opening images 0.1 s, looking 0.2 s, reading 20 tokens 0.3 s');
     assert.equal(title({ prompt_ms: 300, prompt_n: 20, queue_ms: 1 }, 'First token'), 'reading 20 tokens 0.3 s');
     assert.equal(shown({ prompt_ms: 0 })['First token'], undefined);
+});
+
+test('what took no time is not told, what took a little is', () => {
+    assert.deepEqual(figures({ timings: { ttft_ms: 5, media_ms: 0, vision_ms: 0, prompt_ms: 0, queue_ms: 0 } }), [{ name: 'First token', text: 'after 5 ms', title: '' }]);
+    assert.equal(title({ ttft_ms: 0.5, media_ms: 1, vision_ms: 1, prompt_ms: 1 }, 'First token'), 'opening images 1 ms, looking 1 ms, reading  tokens 1 ms');
+    assert.deepEqual([shown({ predicted_per_second: 0.5, predicted_n: 1 }).Speed, shown({ cache_n: 1 }).Cache, shown({ cache_n: 1, prompt_n: 1 }).Cache], ['0.50 tokens/s', '100 % remembered', '50 % remembered']);
+    assert.deepEqual([shown({ sparse_n: 1, sparse_kept_n: 1 })['Sparse prefill'], shown({ draft_n: 1, draft_accepted_n: 1 }).Drafts, shown({ draft_n: 2, draft_n_accepted: 1, draft_accepted_n: 2 }).Drafts], ['100 % of the prompt read', '100 % drafts kept', '50 % drafts kept']);
+    const of = { predicted_per_second: 5, predicted_n: 5 };
+    assert.deepEqual(['media', 'text'].map((route) => title({ ...of, route }, 'Route')), ['Went through the vision encoder', 'Text only, no vision encoder']);
+    assert.match(title({ cache_n: 7 }, 'Cache'), /^7 tokens/);
+    assert.match(title({ sparse_n: 9, sparse_kept_n: 4 }, 'Sparse prefill'), /read 4 of 9 tokens/);
+});
+
+test('the state of the connection in words', () => {
+    Object.defineProperty(globalThis, 'navigator', { configurable: true, value: { onLine: true } });
+    const words = (state, more = {}) => {
+        const { label, tone, detail, value } = connectionWords({ state, failures: 0, ...more });
+        return [label, tone, detail.split(/[ ;:,.]/).slice(0, 4).join(' '), ...(value === undefined ? [] : [value])].join('|');
+    };
+    const seen = {
+        open: words('open'), ready: words('open', { server: { state: 'ready' } }), loading: words('open', { server: { state: 'loading' } }),
+        half: words('open', { server: { state: 'loading', progress: 0.5 } }), draining: words('open', { server: { state: 'draining' } }), http: words('fallback', { server: { state: 'loading' } }),
+        away: words('loading'), wrong: words('unauthorised', { key: 'k' }), needed: words('unauthorised', { key: '' }), first: words('connecting'), second: words('retrying', { failures: 1 }),
+        third: words('retrying', { failures: 2 }), other: words('stopped'),
+    };
+    navigator.onLine = false;
+    Object.assign(seen, { offline: words('retrying'), offlineOpen: words('open') });
+    assert.deepEqual(seen, {
+        open: 'Connected|good|', ready: 'Connected|good|', loading: 'Loading|busy|The model is being|0', half: 'Loading 50 %|busy|The model is being|0.5', draining: 'Restarting|busy|The server is about',
+        http: 'Connected|good|Over plain HTTP ', away: 'Loading|busy|The model is being', wrong: 'Wrong key|bad|The server does not', needed: 'Key needed|bad|The server asks for',
+        first: 'Connecting|busy|', second: 'Connecting|busy|', third: 'Reconnecting|bad|The server cannot be', other: 'Reconnecting|bad|The server cannot be', offline: 'Offline|bad|This device is offline', offlineOpen: 'Connected|good|',
+    });
 });
 
 test('what was remembered, read, drafted, and who answered', () => {
@@ -59,7 +91,11 @@ test('the work that goes on', () => {
     const phase = (name, more = {}) => ({ kind: 'progress', phase: name, ...more });
     assert.equal(words({ kind: 'waiting' }), 'Waiting for the server');
     assert.equal(words({ kind: 'queued', position: 2 }), 'In the queue · 2 before you');
+    assert.equal(words({ kind: 'queued', position: 1 }), 'In the queue · 1 before you');
     assert.equal(words({ kind: 'queued', position: 0 }), 'In the queue');
+    assert.deepEqual(progressWords(phase('upload_checking', { total: 4 })), { text: 'Checking the image · 0 %', value: 0 });
+    assert.deepEqual(progressWords(phase('upload_sending')), { text: 'Sending the image', value: null });
+    assert.deepEqual([{ kind: 'waiting' }, { kind: 'queued', position: 1 }, { kind: 'lost' }, {}].map((one) => progressWords({ processed: 1, total: 2, ...one }).value), [null, null, null, null]);
     assert.equal(words({ kind: 'lost' }), 'Connection lost, trying to resume the answer');
     assert.equal(words({ kind: 'started' }), 'Starting');
     assert.equal(words(phase('media_decode', { processed: 1, total: 1 })), 'Opening the image');
