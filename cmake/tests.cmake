@@ -125,3 +125,6 @@ if(NOT PARLEY_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL Release)
     add_test(NAME scripts/hardened_test COMMAND ${CMAKE_SOURCE_DIR}/tests/scripts/hardened_test $<TARGET_FILE:parley>)
     set_tests_properties(scripts/hardened_test PROPERTIES LABELS lint SKIP_RETURN_CODE 77 TIMEOUT 60)
 endif()
+
+# The server with the double of the engine in one process.
+target_sources(test_transcripts PRIVATE ${fake_sources})

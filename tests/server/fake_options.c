@@ -1,0 +1,148 @@
+/* fake_options: the options of the server with the double of the engine, from words as on a command line. */
+#include "tests/server/fake_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Options about other servers; false for another one. */
+static bool read_upstream(serve_options *opt, const char *name, const char *value)
+{
+    if (strcmp(name, "--upstream") == 0) {
+        opt->upstreams.servers = value;
+    } else if (strcmp(name, "--upstream-key") == 0) {
+        opt->upstreams.keys = value;
+    } else if (strcmp(name, "--upstream-model") == 0) {
+        opt->upstreams.models = value;
+    } else if (strcmp(name, "--route") == 0) {
+        opt->upstreams.rules = value;
+    } else if (strcmp(name, "--local-only") == 0) {
+        opt->upstreams.local_only = strcmp(value, "on") == 0;
+    } else if (strcmp(name, "--upstream-video") == 0) {
+        opt->upstreams.videos = value;
+    } else if (strcmp(name, "--upstream-pixels") == 0) {
+        opt->upstreams.pixels = value;
+    } else if (strcmp(name, "--upstream-ca") == 0) {
+        opt->upstreams.ca_file = value;
+    } else if (strcmp(name, "--upstream-timeout") == 0) {
+        opt->upstreams.silence_timeout_s = (int)strtol(value, NULL, 10);
+    } else if (strcmp(name, "--no-model") == 0) {
+        opt->has_no_model = strcmp(value, "on") == 0;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool fake_options_read(fake_options *f, int argc, char **argv)
+{
+    serve_options *opt = &f->serve;
+    engine_options *engine_opt = &f->engine;
+    size_t n_listening = 0;
+    *f = (fake_options){0};
+    serve_options_init(opt);
+    opt->port = 0;
+    opt->engine = engine_opt;
+    opt->api_keys = f->keys;
+    opt->allowed_hosts = f->hosts;
+    opt->allowed_origins = f->origins;
+    opt->media_domains = f->domains;
+    for (int i = 0; i + 1 < argc; i += 2) {
+        const char *name = argv[i], *value = argv[i + 1];
+        if (strcmp(name, "--port") == 0) {
+            opt->port = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--host") == 0) {
+            f->listening[n_listening++] = value;
+            opt->hosts = f->listening;
+            opt->n_hosts = n_listening;
+        } else if (strcmp(name, "--key") == 0) {
+            f->keys[opt->n_api_keys++] = value;
+        } else if (strcmp(name, "--allow-origin") == 0) {
+            f->origins[opt->n_allowed_origins++] = value;
+        } else if (strcmp(name, "--allow-host") == 0) {
+            f->hosts[opt->n_allowed_hosts++] = value;
+        } else if (strcmp(name, "--ui-dir") == 0) {
+            opt->ui_dir = value;
+        } else if (strcmp(name, "--max-body") == 0) {
+            opt->max_body = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--max-message") == 0) {
+            opt->max_ws_message = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--event-log") == 0) {
+            opt->event_log_bytes = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--upload-dir") == 0) {
+            opt->upload_dir = value;
+        } else if (strcmp(name, "--media-domain") == 0) {
+            f->domains[opt->n_media_domains++] = value;
+        } else if (strcmp(name, "--media-path") == 0) {
+            opt->media_path = value;
+        } else if (strcmp(name, "--max-video") == 0) {
+            engine_opt->videos.max_bytes = (int64_t)strtoll(value, NULL, 10);
+        } else if (strcmp(name, "--max-upload") == 0) {
+            opt->max_upload = strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--upload-quota") == 0) {
+            opt->upload_quota = strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--max-images") == 0) {
+            engine_opt->max_images = (int32_t)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--max-header") == 0) {
+            opt->max_header = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--max-conns") == 0) {
+            opt->max_connections = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--max-conns-per-ip") == 0) {
+            opt->max_connections_per_address = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--queue-timeout") == 0) {
+            opt->queue_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--request-timeout") == 0) {
+            opt->request_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--header-timeout") == 0) {
+            opt->header_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--history") == 0) {
+            opt->history_dir = value;
+        } else if (strcmp(name, "--history-quota") == 0) {
+            opt->history_quota = strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--body-timeout") == 0) {
+            opt->body_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--step-timeout") == 0) {
+            opt->step_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--min-body-rate") == 0) {
+            opt->min_body_rate = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--send-timeout") == 0) {
+            opt->send_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--send-rate") == 0) {
+            opt->send_rate = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--ws-ping") == 0) {
+            opt->ws_ping_s = opt->ws_pong_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--max-ws-queue") == 0) {
+            opt->max_unread = (size_t)strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--on-disconnect") == 0) {
+            opt->finish_on_disconnect = strcmp(value, "finish") == 0;
+        } else if (strcmp(name, "--keepalive") == 0) {
+            opt->keepalive_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--drain") == 0) {
+            opt->drain_timeout_s = (int)strtol(value, NULL, 10);
+        } else if (strcmp(name, "--tool-call-parser") == 0) {
+            opt->tool_scanner = value;
+        } else if (strcmp(name, "--reasoning-parser") == 0) {
+            engine_opt->reasoning_form = value;
+        } else if (strcmp(name, "--reasoning-field") == 0) {
+            opt->reasoning_field = value;
+        } else if (strcmp(name, "--strict-model") == 0) {
+            opt->strict_model = strcmp(value, "on") == 0;
+        } else if (strcmp(name, "--model") == 0) {
+            engine_opt->model_dir = value;
+        } else if (strcmp(name, "--alias") == 0) {
+            opt->alias = value;
+        } else if (strcmp(name, "--models-dir") == 0) {
+            opt->models_dir = value;
+        } else if (strcmp(name, "--model-switch") == 0) {
+            opt->switches_model = strcmp(value, "on") == 0;
+        } else if (read_upstream(opt, name, value)) {
+            continue;
+        } else if (strcmp(name, "--queue") == 0) {
+            opt->n_queue = engine_opt->n_queue = (int)strtol(value, NULL, 10);
+        } else {
+            fprintf(stderr, "fake_main: unknown option %s\n", name);
+            return false;
+        }
+    }
+    return true;
+}

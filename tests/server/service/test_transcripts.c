@@ -1,0 +1,767 @@
+/* transcripts: the whole server in this process, with the double of the engine, asked what the files in transcripts/ say, and
+ * its answers compared with them, byte for byte:
+ *
+ *     ! --key a-key-of-enough-letters     options of the server (fake_options.h); FOLDER is an empty folder
+ *     > POST /v1/chat/completions         a request; headers, and behind an empty line its body
+ *     >
+ *     > {"messages": []}
+ *     < 400                               the reply: status, headers that not every reply has, the body
+ *
+ * A request for WS is a WebSocket: each line of its body is a message, "wait TYPE" in a line waits for one of that type. RAW:
+ * its lines are sent as they stand. What is not the same each time is written as a sign: ids as #1, #2, ... (in requests
+ * too), times @+SECONDS or @TIME, durations ~. Streamed texts are joined. PARLEY_WRITE=1 writes the answers of today into the files.
+ */
+#define _GNU_SOURCE /* memmem */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "tests/folder.h"
+#include "tests/server/fake_options.h"
+
+enum { MOST_IDS = 600, ID_BYTES = 72, MOST_WORDS = 64, WAIT_S = 60, BYTES = 4 << 20 };
+
+typedef struct script {
+    const char *path;
+    char *text;
+    bytes out; /* the file as it would be written */
+    char folder[FOLDER_NAME];
+    int port;
+    char ids[MOST_IDS][ID_BYTES];
+    int n_ids;
+    int n_wrong;
+} script;
+
+/* ---- signs ---- */
+
+static bool is_hex(char c)
+{
+    return isdigit((unsigned char)c) || (c >= 'a' && c <= 'f');
+}
+
+/* An id as a sign; *len is what it takes of the text. */
+static void write_id(script *s, bytes *out, const char *text, size_t len)
+{
+    int at = 0;
+    while (at < s->n_ids && (strlen(s->ids[at]) != len || memcmp(s->ids[at], text, len) != 0)) {
+        at++;
+    }
+    if (at == s->n_ids && at < MOST_IDS && len < ID_BYTES) {
+        memcpy(s->ids[s->n_ids++], text, len);
+    }
+    bytes_printf(out, "#%d", at + 1);
+}
+
+/* Seconds since 1970, as what they are from now on, to the minute. */
+static bool write_time(bytes *out, const char *text, size_t len)
+{
+    const long long n = len == 10 ? strtoll(text, NULL, 10) - (long long)time(NULL) : 1LL << 40;
+    if (n < -100000 || n > 40000000) {
+        return false;
+    }
+    bytes_printf(out, "@%+lld", (n + (n < 0 ? -30 : 30)) / 60 * 60);
+    return true;
+}
+
+/* A number behind a name that says it is a duration or a rate. */
+static bool is_duration(const bytes *out)
+{
+    static const char *const NAMES[] = {"_ms\":",
+                                        "_per_second\":",
+                                        "_duration\":",
+                                        "_seconds\":",
+                                        "_ms ",
+                                        "_s\":",
+                                        "-ms: ",
+                                        "_seconds ",
+                                        "_count\":",
+                                        "_kib\":",
+                                        "rss_bytes\":",
+                                        "available_bytes\":",
+                                        "request_limit\":",
+                                        "resident_memory_bytes ",
+                                        "cpu_seconds_total ",
+                                        "limit_bytes ",
+                                        "available_bytes "};
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        const size_t n = strlen(NAMES[i]);
+        if (out->len >= n && memcmp(out->data + out->len - n, NAMES[i], n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void write_signs(script *s, bytes *out, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        size_t len = 0;
+        const bool begins = i == 0 || !isalnum((unsigned char)text[i - 1]);
+        while (begins && i + len < n && is_hex(text[i + len])) {
+            len++;
+        }
+        if (len >= 16 && (len >= 20 || strspn(text + i, "0123456789") < len) &&
+            !(i + len < n && isalnum((unsigned char)text[i + len]))) {
+            write_id(s, out, text + i, len);
+            i += len;
+            continue;
+        }
+        size_t digits = 0;
+        while (begins && i + digits < n && isdigit((unsigned char)text[i + digits])) {
+            digits++;
+        }
+        if (digits && is_duration(out)) {
+            bytes_append_char(out, '~');
+            while (i < n && (is_hex(text[i]) || strchr(".+-", text[i]))) {
+                i++;
+            }
+            continue;
+        }
+        if (digits && write_time(out, text + i, digits)) {
+            i += digits;
+            continue;
+        }
+        if (digits == 4 && i + 20 <= n && text[i + 4] == '-' && text[i + 10] == 'T' && text[i + 16] == ':') {
+            bytes_append_str(out, "@TIME");
+            i += 16;
+            while (i < n && text[i] != 'Z' && text[i] != '"') {
+                i++;
+            }
+            continue;
+        }
+        char port[8];
+        snprintf(port, sizeof port, "%d", s->port);
+        if (digits && digits == strlen(port) && strncmp(text + i, port, digits) == 0) {
+            bytes_append_str(out, "PORT");
+            i += digits;
+            continue;
+        }
+        const size_t folder = strlen(s->folder);
+        if (i + folder <= n && memcmp(text + i, s->folder, folder) == 0) {
+            bytes_append_str(out, "FOLDER");
+            i += folder;
+            continue;
+        }
+        bytes_append_char(out, text[i++]);
+    }
+}
+
+/* The other way, for what is sent. */
+static void read_signs(const script *s, bytes *out, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        char *end = NULL;
+        const long at = text[i] == '#' && i + 1 < n ? strtol(text + i + 1, &end, 10) : 0;
+        if (at > 0 && at <= s->n_ids && end) {
+            bytes_append_str(out, s->ids[at - 1]);
+            i = (size_t)(end - text);
+        } else if (n - i >= 6 && memcmp(text + i, "FOLDER", 6) == 0) {
+            bytes_append_str(out, s->folder);
+            i += 6;
+        } else if (n - i >= 4 && memcmp(text + i, "PORT", 4) == 0) {
+            bytes_printf(out, "%d", s->port);
+            i += 4;
+        } else {
+            bytes_append_char(out, text[i++]);
+        }
+    }
+}
+
+/* ---- streams ---- */
+
+/* If b is a but for a text that streams, puts b's behind that of a. Both are events with signs. */
+static bool join(bytes *a, const char *b, size_t n)
+{
+    static const char *const NAMES[] = {"\"delta\":\"",     "\"content\":\"",      "\"reasoning_content\":\"",
+                                        "\"text\":\"",      "\"thinking\":\"",     "\"response\":\"",
+                                        "\"arguments\":\"", "\"partial_json\":\"", "\"reasoning\":\""};
+    const char *whole = bytes_str(a);
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        const char *in_a = strstr(whole, NAMES[i]), *in_b = memmem(b, n, NAMES[i], strlen(NAMES[i]));
+        if (!in_a || !in_b || in_a - whole != in_b - b) {
+            continue;
+        }
+        const size_t head = (size_t)(in_a - whole) + strlen(NAMES[i]);
+        size_t end_a = head, end_b = head;
+        while (end_a < a->len && whole[end_a] != '"') {
+            end_a += 1 + (whole[end_a] == '\\');
+        }
+        while (end_b < n && b[end_b] != '"') {
+            end_b += 1 + (b[end_b] == '\\');
+        }
+        if (memcmp(whole, b, head) == 0 && a->len - end_a == n - end_b &&
+            memcmp(whole + end_a, b + end_b, n - end_b) == 0) {
+            bytes joined = bytes_empty(BYTES);
+            bytes_append(&joined, whole, end_a);
+            bytes_append(&joined, b + head, n - head);
+            bytes_deinit(a);
+            *a = joined;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Numbers of events rise by one each, and are written as none. */
+static void take_number(script *s, bytes *event, long *last)
+{
+    static const char NAME[] = "\"sequence_number\":";
+    const char *at = strstr(bytes_str(event), NAME);
+    if (!at) {
+        return;
+    }
+    char *end;
+    const long n = strtol(at + strlen(NAME), &end, 10);
+    if (*last >= 0 && n != *last + 1) {
+        fprintf(stderr, "%s: event %ld behind %ld\n", s->path, n, *last);
+        s->n_wrong++;
+    }
+    *last = n;
+    bytes rest = bytes_empty(BYTES);
+    bytes_append(&rest, event->data, (size_t)(at - event->data) + strlen(NAME));
+    bytes_append_str(&rest, "N");
+    bytes_append_str(&rest, end);
+    bytes_deinit(event);
+    *event = rest;
+}
+
+/* Appends events, each of which ends with `end`, with signs and joined where only a text goes on. */
+static void write_events(script *s, bytes *out, const char *text, size_t n, const char *end)
+{
+    bytes last = bytes_empty(BYTES);
+    long number = -1;
+    for (size_t i = 0; i < n;) {
+        const char *found = memmem(text + i, n - i, end, strlen(end));
+        const size_t len = found ? (size_t)(found - text) - i + strlen(end) : n - i;
+        bytes event = bytes_empty(BYTES);
+        write_signs(s, &event, text + i, len);
+        take_number(s, &event, &number);
+        if (last.len == 0 || !join(&last, event.data, event.len)) {
+            bytes_append(out, last.data, last.len);
+            bytes_clear(&last);
+            bytes_append(&last, event.data, event.len);
+        }
+        bytes_deinit(&event);
+        i += len;
+    }
+    bytes_append(out, last.data, last.len);
+    bytes_deinit(&last);
+}
+
+/* ---- the wire ---- */
+
+static int open_socket(const script *s)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)s->port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const struct timeval wait = {.tv_sec = WAIT_S};
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) != 0 ||
+        connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        fprintf(stderr, "%s: no connection\n", s->path);
+        exit(1);
+    }
+    return fd;
+}
+
+static void send_all(int fd, const void *data, size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        const ssize_t sent = send(fd, (const char *)data + at, n - at, MSG_NOSIGNAL);
+        if (sent <= 0) {
+            break;
+        }
+        at += (size_t)sent;
+    }
+}
+
+/* Receives until the other side closes, or until `end` is there. */
+static void receive(int fd, bytes *in, const char *end)
+{
+    char piece[65536];
+    while (!end || !memmem(in->data, in->len, end, strlen(end))) {
+        const ssize_t n = recv(fd, piece, sizeof piece, 0);
+        if (n <= 0) {
+            break;
+        }
+        bytes_append(in, piece, (size_t)n);
+    }
+}
+
+/* The chunks of a body without what is around them; false if they are not whole. */
+static bool without_chunks(bytes *out, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        char *end;
+        const size_t len = strtoul(text + i, &end, 16);
+        i = (size_t)(end - text) + 2;
+        if (i + len + 2 > n || memcmp(end, "\r\n", 2) != 0 || memcmp(text + i + len, "\r\n", 2) != 0) {
+            return false;
+        }
+        if (len == 0) {
+            return i + 2 == n;
+        }
+        bytes_append(out, text + i, len);
+        i += len + 2;
+    }
+    return false;
+}
+
+/* A line that every reply has, or that is not the same each time. */
+static bool is_usual(const char *line)
+{
+    static const char *const NAMES[] = {"Date: ",
+                                        "x-request-id: req_",
+                                        "request-id: req_",
+                                        "X-Content-Type-Options: nosniff",
+                                        "Referrer-Policy: no-referrer",
+                                        "Content-Length: ",
+                                        "Connection: close"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        if (strncmp(line, NAMES[i], strlen(NAMES[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void write_lines(bytes *out, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        const char *end = memchr(text + i, '\n', n - i);
+        const size_t len = end ? (size_t)(end - text) - i : n - i;
+        bytes_append_str(out, len ? "< " : "<");
+        for (size_t k = 0; k < len; k++) { /* what is no text, as numbers */
+            const unsigned char c = (unsigned char)text[i + k];
+            if ((c < 32 && c != '\t') || c == 127) {
+                bytes_printf(out, "\\x%02x", c);
+            } else {
+                bytes_append_char(out, (char)c);
+            }
+        }
+        bytes_append_char(out, '\n');
+        i += len + (end != NULL);
+    }
+}
+
+/* Writes a reply; returns how much of `text` it is. `is_last`: nothing stands behind it. */
+static size_t write_reply(script *s, const char *text, size_t n, bool has_body)
+{
+    const char *head_end = memmem(text, n, "\r\n\r\n", 4);
+    bytes shown = bytes_empty(BYTES), body = bytes_empty(BYTES);
+    if (!head_end || strncmp(text, "HTTP/1.1 ", 9) != 0) {
+        write_signs(s, &shown, text, n);
+        write_lines(&s->out, bytes_str(&shown), shown.len);
+        bytes_append_str(&s->out, n ? "" : "< nothing\n");
+        bytes_deinit(&shown);
+        return n;
+    }
+    const size_t head = (size_t)(head_end - text) + 4;
+    bool is_chunked = false, is_stream = false;
+    size_t length = SIZE_MAX, usual = 0;
+    for (const char *line = text; line < head_end;) {
+        const char *end = memmem(line, (size_t)(head_end - line) + 2, "\r\n", 2);
+        char one[2048];
+        snprintf(one, sizeof one, "%.*s", (int)(end - line), line);
+        if (line == text) {
+            bytes_printf(&shown, "%s\n", one + 9);
+        } else if (is_usual(one)) {
+            usual++;
+            length = strncmp(one, "Content-Length: ", 16) == 0 ? strtoul(one + 16, NULL, 10) : length;
+        } else {
+            is_chunked = is_chunked || strcmp(one, "Transfer-Encoding: chunked") == 0;
+            is_stream = is_stream || strstr(one, "text/event-stream") || strstr(one, "ndjson");
+            write_signs(s, &shown, one, strlen(one));
+            bytes_append_char(&shown, '\n');
+        }
+        line = end + 2;
+    }
+    size_t rest = n - head;
+    if (is_chunked) {
+        if (!without_chunks(&body, text + head, rest)) {
+            bytes_append_str(&body, "(chunks are not whole)");
+        }
+    } else {
+        const bool is_none = !has_body || strncmp(text + 9, "304", 3) == 0;
+        const size_t own = is_none ? 0 : length != SIZE_MAX && length < rest ? length : rest;
+        if (!is_none && length != SIZE_MAX && length != own) {
+            bytes_append_str(&body, "(the length is wrong)");
+        }
+        bytes_append(&body, text + head, own);
+        rest = own;
+    }
+    if (usual < 4) {
+        bytes_printf(&shown, "(%zu usual headers)\n", usual);
+    }
+    bytes_append_char(&shown, '\n');
+    if (is_stream) {
+        write_events(s, &shown, bytes_str(&body), body.len, strstr(bytes_str(&body), "\n\n") ? "\n\n" : "\n");
+    } else {
+        write_signs(s, &shown, bytes_str(&body), body.len);
+    }
+    write_lines(&s->out, bytes_str(&shown), shown.len);
+    bytes_deinit(&shown);
+    bytes_deinit(&body);
+    return head + rest;
+}
+
+static void ask(script *s, const char *head, const char *body)
+{
+    bytes sent = bytes_empty(BYTES), got = bytes_empty(BYTES);
+    const int fd = open_socket(s);
+    const char *line_end = strchr(head, '\n');
+    bytes_printf(&sent, "%.*s HTTP/1.1\r\n%s", (int)(line_end - head), head,
+                 strstr(head, "\nHost:") ? "" : "Host: 127.0.0.1\r\n");
+    bool has_type = false;
+    for (const char *line = line_end + 1; *line;) {
+        const size_t len = strcspn(line, "\n");
+        has_type = has_type || strncmp(line, "Content-Type:", 13) == 0;
+        bytes_printf(&sent, "%.*s\r\n", (int)len, line);
+        line += len + 1;
+    }
+    if (body || strncmp(head, "POST", 4) == 0) {
+        bytes_printf(&sent, "%sContent-Length: %zu\r\n",
+                     has_type || !body ? "" : "Content-Type: application/json\r\n", body ? strlen(body) : 0);
+    }
+    bytes_printf(&sent, "Connection: close\r\n\r\n%s", body ? body : "");
+    send_all(fd, sent.data, sent.len);
+    receive(fd, &got, NULL);
+    write_reply(s, bytes_str(&got), got.len, strncmp(head, "HEAD", 4) != 0);
+    close(fd);
+    bytes_deinit(&sent);
+    bytes_deinit(&got);
+}
+
+/* Lines as they stand, with the ends that HTTP has; all replies to them. */
+static void ask_raw(script *s, const char *lines)
+{
+    bytes sent = bytes_empty(BYTES), got = bytes_empty(BYTES);
+    const int fd = open_socket(s);
+    for (const char *c = lines; *c; c++) {
+        bytes_append_str(&sent, *c == '\n' ? "\r" : "");
+        bytes_append_char(&sent, *c);
+    }
+    send_all(fd, sent.data, sent.len);
+    shutdown(fd, SHUT_WR);
+    receive(fd, &got, NULL);
+    const char *text = bytes_str(&got);
+    for (size_t at = 0; at < got.len || at == 0;) {
+        at += write_reply(s, text + at, got.len - at, strncmp(lines, "HEAD", 4) != 0);
+        at += got.len == 0;
+    }
+    close(fd);
+    bytes_deinit(&sent);
+    bytes_deinit(&got);
+}
+
+/* ---- WebSockets ---- */
+
+/* A frame of a client: its mask is of zeros. */
+static void send_frame(int fd, unsigned char opcode, const char *data, size_t n)
+{
+    unsigned char head[14] = {(unsigned char)(0x80 | opcode)};
+    size_t len = 2;
+    if (n < 126) {
+        head[1] = (unsigned char)(0x80 | n);
+    } else {
+        head[1] = 0x80 | 126;
+        head[2] = (unsigned char)(n >> 8);
+        head[3] = (unsigned char)n;
+        len = 4;
+    }
+    send_all(fd, head, len + 4);
+    send_all(fd, data, n);
+}
+
+/* Takes whole frames from `in` to `shown`, a line each; true once the other side has closed. */
+static bool take_frames(bytes *in, size_t *at, bytes *shown)
+{
+    while (in->len - *at >= 2) {
+        const unsigned char *f = (const unsigned char *)in->data + *at;
+        size_t len = f[1] & 127, head = 2;
+        if (len == 126 && in->len - *at >= 4) {
+            len = (size_t)f[2] << 8 | f[3];
+            head = 4;
+        } else if (len == 127 && in->len - *at >= 10) {
+            len = (size_t)f[6] << 24 | (size_t)f[7] << 16 | (size_t)f[8] << 8 | f[9];
+            head = 10;
+        } else if (len >= 126) {
+            return false;
+        }
+        if (in->len - *at < head + len) {
+            return false;
+        }
+        const int opcode = f[0] & 15;
+        if (opcode == 8) {
+            bytes_printf(shown, "close %d %.*s\n", len >= 2 ? f[head] << 8 | f[head + 1] : 0,
+                         len >= 2 ? (int)len - 2 : 0, f + head + 2);
+            return true;
+        }
+        if (opcode != 1 || f[0] != 0x81) {
+            bytes_printf(shown, "(opcode %d) ", opcode);
+        }
+        bytes_append(shown, f + head, len);
+        bytes_append_char(shown, '\n');
+        *at += head + len;
+    }
+    return false;
+}
+
+static void ask_socket(script *s, const char *head, const char *body)
+{
+    bytes sent = bytes_empty(BYTES), got = bytes_empty(BYTES), shown = bytes_empty(BYTES);
+    const int fd = open_socket(s);
+    const size_t line = strcspn(head, "\n");
+    bytes_printf(&sent,
+                 "GET %.*s HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                 "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
+                 (int)line - 3, head + 3);
+    for (const char *c = head + line + 1; *c; c++) {
+        bytes_append_str(&sent, *c == '\n' ? "\r" : "");
+        bytes_append_char(&sent, *c);
+    }
+    bytes_append_str(&sent, "\r\n");
+    send_all(fd, sent.data, sent.len);
+    receive(fd, &got, "\r\n\r\n");
+    const char *end = memmem(got.data, got.len, "\r\n\r\n", 4);
+    size_t at = end ? (size_t)(end - got.data) + 4 : got.len;
+    if (!end || strncmp(got.data, "HTTP/1.1 101", 12) != 0) {
+        receive(fd, &got, NULL);
+        write_reply(s, bytes_str(&got), got.len, true);
+    } else {
+        write_reply(s, got.data, at, false);
+        bool is_over = false;
+        for (const char *next = body; *next && !is_over;) {
+            const size_t len = strcspn(next, "\n");
+            if (len > 5 && strncmp(next, "wait ", 5) == 0) {
+                char type[96];
+                snprintf(type, sizeof type, "\"%.*s\"", (int)len - 5, next + 5);
+                const size_t before = shown.len;
+                while (!(is_over = take_frames(&got, &at, &shown)) &&
+                       !strstr(bytes_str(&shown) + before, type)) {
+                    const size_t had = got.len;
+                    char piece[4096];
+                    const ssize_t n = recv(fd, piece, sizeof piece, 0);
+                    bytes_append(&got, piece, n > 0 ? (size_t)n : 0);
+                    if (got.len == had) {
+                        bytes_append_str(&shown, "(nothing more)\n");
+                        break;
+                    }
+                }
+            } else if (len > 7 && strncmp(next, "binary ", 7) == 0) {
+                char data[512];
+                size_t n = 0;
+                for (size_t i = 7; i + 1 < len && n < sizeof data; i += 2) {
+                    const char pair[3] = {next[i], next[i + 1], '\0'};
+                    data[n++] = (char)strtol(pair, NULL, 16);
+                }
+                send_frame(fd, 2, data, n);
+            } else {
+                send_frame(fd, 1, next, len);
+            }
+            next += len + (next[len] == '\n');
+        }
+        send_frame(fd, 8, "\x03\xe8", 2);
+        while (!is_over && !take_frames(&got, &at, &shown)) {
+            const size_t had = got.len;
+            char piece[4096];
+            const ssize_t n = recv(fd, piece, sizeof piece, 0);
+            bytes_append(&got, piece, n > 0 ? (size_t)n : 0);
+            is_over = got.len == had;
+        }
+        bytes events = bytes_empty(BYTES);
+        write_events(s, &events, bytes_str(&shown), shown.len, "\n");
+        write_lines(&s->out, bytes_str(&events), events.len);
+        bytes_deinit(&events);
+    }
+    close(fd);
+    bytes_deinit(&sent);
+    bytes_deinit(&got);
+    bytes_deinit(&shown);
+}
+
+/* ---- a file ---- */
+
+static serve_thread *start(script *s, fake_options *f)
+{
+    static char words_text[4096];
+    static char *words[MOST_WORDS];
+    int n = 0;
+    bytes text = bytes_empty(sizeof words_text);
+    for (const char *line = s->text; *line == '!';) {
+        const size_t len = strcspn(line, "\n");
+        read_signs(s, &text, line + 1, len - 1);
+        bytes_append_char(&text, ' ');
+        line += len + 1;
+    }
+    snprintf(words_text, sizeof words_text, "%s", bytes_str(&text));
+    bytes_deinit(&text);
+    for (char *c = words_text; *(c += strspn(c, " "));) {
+        words[n++] = c;
+        c += strcspn(c, " ");
+        *c = *c ? (*c = '\0', *c) : '\0';
+        c++;
+    }
+    if (!fake_options_read(f, n, words)) {
+        exit(2);
+    }
+    f->serve.quiet = true;
+    f->serve.drain_timeout_s = 0;
+    if (!f->serve.upload_dir) {
+        f->serve.upload_dir = s->folder;
+    }
+    serve_thread *t = serve_thread_start(&f->serve, &s->port);
+    if (!t) {
+        fprintf(stderr, "%s: the server does not start: %d\n", s->path, s->port);
+        exit(1);
+    }
+    return t;
+}
+
+/* Waits until the model is there. */
+static void wait_ready(script *s)
+{
+    for (int i = 0; i < 30000; i++) {
+        bytes got = bytes_empty(BYTES);
+        const int fd = open_socket(s);
+        static const char ASK[] = "GET /health HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n";
+        send_all(fd, ASK, strlen(ASK));
+        receive(fd, &got, NULL);
+        close(fd);
+        const bool is_ready = strstr(bytes_str(&got), " 200 ") != NULL;
+        bytes_deinit(&got);
+        if (is_ready) {
+            break;
+        }
+        usleep(2000);
+    }
+}
+
+/* Asks what stands in lines of "> ", from *at on, and goes behind them and the reply. */
+static void take_exchange(script *s, const char **at)
+{
+    bytes lines = bytes_empty(BYTES);
+    for (; **at == '>'; *at += strcspn(*at, "\n") + 1) {
+        const size_t len = strcspn(*at, "\n");
+        bytes_append(&s->out, *at, len + 1);
+        const size_t mark = len > 1 ? 2 : 1;
+        read_signs(s, &lines, *at + mark, len - mark);
+        bytes_append_char(&lines, '\n');
+    }
+    while (**at == '<') {
+        *at += strcspn(*at, "\n") + 1;
+    }
+    bytes_str(&lines);
+    char *text = lines.data;
+    if (strncmp(text, "RAW\n", 4) == 0) {
+        ask_raw(s, text + 4);
+        bytes_deinit(&lines);
+        return;
+    }
+    char *body = strstr(text, "\n\n");
+    if (body) { /* the head keeps the end of its last line, the body does not */
+        text[lines.len - 1] = '\0';
+        body[1] = '\0';
+        body += 2;
+    }
+    if (strncmp(text, "WS ", 3) == 0) {
+        ask_socket(s, text, body ? body : "");
+    } else {
+        ask(s, text, body);
+    }
+    bytes_deinit(&lines);
+}
+
+static void show_difference(const char *path, const char *was, const char *is)
+{
+    int line = 1;
+    while (*was && *is) {
+        const size_t n = strcspn(was, "\n"), m = strcspn(is, "\n");
+        if (n != m || memcmp(was, is, n) != 0) {
+            break;
+        }
+        was += n + (was[n] != '\0');
+        is += m + (is[m] != '\0');
+        line++;
+    }
+    const size_t n = strcspn(was, "\n"), m = strcspn(is, "\n");
+    size_t same = 0;
+    while (same < n && same < m && was[same] == is[same]) {
+        same++;
+    }
+    same -= same < 60 ? same : 60; /* lines are long */
+    fprintf(stderr, "%s:%d: expected\n  ...%.*s\nbut the answer is\n  ...%.*s\n", path, line,
+            (int)(n - same < 200 ? n - same : 200), was + same, (int)(m - same < 200 ? m - same : 200),
+            is + same);
+}
+
+static void run(const char *path)
+{
+    static script s;
+    static fake_options f;
+    s = (script){.path = path, .out = bytes_empty(BYTES)};
+    folder_make(s.folder);
+    bytes text = bytes_empty(BYTES);
+    FILE *file = fopen(path, "r");
+    char piece[65536];
+    for (size_t n; file && (n = fread(piece, 1, sizeof piece, file)) > 0;) {
+        bytes_append(&text, piece, n);
+    }
+    if (file) {
+        fclose(file);
+    }
+    bytes_str(&text);
+    s.text = text.data;
+    serve_thread *t = start(&s, &f);
+    wait_ready(&s);
+    for (const char *at = s.text; *at;) {
+        if (*at == '>') {
+            take_exchange(&s, &at);
+        } else if (*at == '<') {
+            at += strcspn(at, "\n") + 1;
+        } else {
+            const size_t len = strcspn(at, "\n") + 1;
+            bytes_append(&s.out, at, len);
+            at += len;
+        }
+    }
+    CHECK_INT(serve_thread_stop(t), 0);
+    CHECK_INT(s.n_wrong, 0);
+    if (strcmp(bytes_str(&s.out), s.text) != 0) {
+        if (getenv("PARLEY_WRITE")) {
+            file = fopen(path, "w");
+            CHECK(file && fwrite(s.out.data, 1, s.out.len, file) == s.out.len && fclose(file) == 0);
+        } else {
+            show_difference(path, s.text, bytes_str(&s.out));
+            CHECK(!"the answers are those of the transcript");
+        }
+    }
+    bytes_deinit(&text);
+    bytes_deinit(&s.out);
+}
+
+int main(int argc, char **argv)
+{
+    static const char FOLDER_OF[] = PARLEY_SOURCE_DIR "/tests/server/service/transcripts";
+    log_set_level(LOG_OFF);
+    struct dirent **found = NULL;
+    const int n = scandir(FOLDER_OF, &found, NULL, alphasort);
+    int n_run = 0;
+    for (int i = 0; i < n; i++) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", FOLDER_OF, found[i]->d_name);
+        const size_t len = strlen(path);
+        if (len > 4 && strcmp(path + len - 4, ".txt") == 0 && (argc < 2 || strstr(path, argv[1]))) {
+            run(path);
+            n_run++;
+        }
+        free(found[i]);
+    }
+    free(found);
+    CHECK(n_run > 0);
+    CHECK_DONE();
+}
