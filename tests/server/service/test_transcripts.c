@@ -334,6 +334,10 @@ static void write_lines(bytes *out, const char *text, size_t n)
     for (size_t i = 0; i < n;) {
         const char *end = memchr(text + i, '\n', n - i);
         const size_t len = end ? (size_t)(end - text) - i : n - i;
+        if (memmem(text + i, len, "endpoint=\"health\"", 17)) { /* asked until the model is there */
+            i += len + (end != NULL);
+            continue;
+        }
         bytes_append_str(out, len ? "< " : "<");
         for (size_t k = 0; k < len; k++) { /* what is no text, as numbers */
             const unsigned char c = (unsigned char)text[i + k];
