@@ -304,6 +304,28 @@ test('numbers as the page writes them', () => {
     assert.notEqual(newId(), newId());
 });
 
+test('another language: its own words and forms, and English where it has none or cannot be had', async () => {
+    const { document, fetch } = globalThis;
+    const asked = [];
+    const load = async (lang, reply) => {
+        globalThis.document = /** @type {any} */ ({ documentElement: { lang } });
+        globalThis.fetch = /** @type {any} */ (async (url) => (asked.push(String(url).split('/').slice(-2).join('/')), reply()));
+        return import(`../../web/js/language.js?${asked.length}`).finally(() => Object.assign(globalThis, { document, fetch }));
+    };
+    const words = { 'Delete {0}?': '{0} löschen?', '{0} chats': { one: '{0} Chat', other: '{0} Chats' }, '{0} files': { other: '{0} Dateien' }, Plain: 'Schlicht' };
+    const de = await load('de', () => new Response(JSON.stringify(words)));
+    assert.deepEqual([de.t`Delete ${'x'}?`, de.t`Delete ${1234.5}?`, de.t`Keep ${'x'}`, de.translated('Plain'), de.translated('Fancy')], ['x löschen?', '1.234,5 löschen?', 'Keep x', 'Schlicht', 'Fancy']);
+    assert.deepEqual([1, 2].map((n) => de.plural(n, '{0} chat', '{0} chats')), ['1 Chat', '2 Chats']);
+    assert.deepEqual([de.plural(1, '{0} file', '{0} files'), de.plural(1, '{0} dog', '{0} dogs'), de.plural(2, '{0} dog', '{0} dogs')], ['1 Dateien', '1 dog', '2 dogs']);
+    assert.deepEqual([de.locale, de.formatPercent(0.5), de.formatDay(0), de.listed(['a', 'b', 'c'])], ['de', '50\u00a0%', '1. Januar 1970', 'a, b und c']);
+    const ar = await load('ar', () => new Response('{'));
+    assert.deepEqual([ar.locale, ar.t`Delete ${12}?`], ['ar-u-nu-latn', 'Delete 12?']);
+    const zh = await load('zh', () => { throw new TypeError('network'); });
+    assert.deepEqual([zh.locale, zh.plural(3, '{0} chat', '{0} chats'), asked], ['zh-Hans', '3 chats', ['languages/de.json', 'languages/ar.json', 'languages/zh.json']]);
+    const en = await load('', () => assert.fail('English needs no file'));
+    assert.deepEqual([en.t`Delete ${1234}?`, en.plural(1, '{0} chat', '{0} chats'), en.formatPercent(0.456)], ['Delete 1\u202f234?', '1 chat', '46 %']);
+});
+
 // ---- prompts and videos ----
 
 test('prompts: kept as they are read, found by their words, with places to fill in', () => {
