@@ -268,7 +268,8 @@ class WordText {
 
     /** Words in a drawing; its images are counted. @param {Element} node */
     #drawn(node) {
-        this.boxes.push(...below(node, 'txbxContent').filter((box) => !box.parentElement?.closest('txbxContent')));
+        const boxes = below(node, 'txbxContent');
+        this.boxes.push(...boxes.filter((box) => !boxes.some((outer) => outer !== box && outer.contains(box)))); // an inner one comes with its own
         for (const one of below(node, 'chart')) this.charts.push(this.named.get(attr(one, 'id'))?.target ?? '');
         const n = below(node, 'blip').length + below(node, 'imagedata').length;
         if (!n) return '';
