@@ -758,3 +758,30 @@ test('what is drawn again while it is drawn comes after the shortest time, and t
     await time.pass(1000);
     assert.equal(runs, 2);
 });
+
+test('what is dear to draw comes as rarely as a sixteenth of the time allows, four times a second at least', async () => {
+    for (const [cost, wait] of [[0, 50], [2, 50], [10, 160], [15, 240], [100, 250]]) {
+        let runs = 0;
+        const draw = throttleFrames(() => {
+            runs += 1;
+            time.sleep(cost);
+        }, 50);
+        draw();
+        await time.pass(0);
+        draw();
+        await time.pass(wait - cost - 1);
+        assert.equal(runs, 1, `${cost} ms`);
+        await time.pass(1);
+        assert.equal(runs, 2, `${cost} ms`);
+    }
+    const frames = [];
+    globalThis.requestAnimationFrame = /** @type {any} */ ((fn) => frames.push(fn));
+    globalThis.document.hidden = false;
+    let runs = 0;
+    throttleFrames(() => (runs += 1), 50)();
+    await time.pass(100);
+    assert.deepEqual([runs, frames.length], [0, 1], 'a page that is seen draws with its frames');
+    frames[0]();
+    assert.equal(runs, 1);
+    globalThis.document.hidden = true;
+});

@@ -11,7 +11,7 @@ import { addMessage, newConversation, shownPath } from '../../web/js/state/store
 import { callAgain, choiceWith, decide, takeImages, toolFields } from '../../web/js/state/tools.js';
 import { fromJson, notThere, toJson } from '../../web/js/state/transfer.js';
 import { frameTimes, videoTokens } from '../../web/js/state/video-plan.js';
-import { formatBytes, formatCount, formatDuration, formatRate, isTouchDevice, newId } from '../../web/js/util.js';
+import { copyText, download, formatBytes, formatCount, formatDuration, formatRate, isTouchDevice, newId } from '../../web/js/util.js';
 import { makeStorage } from './made_up.mjs';
 
 function small() {
@@ -259,7 +259,10 @@ test('settings and drafts are kept, and work where nothing can be kept', () => {
     const settings = new Settings();
     let changes = 0;
     settings.addEventListener('change', () => (changes += 1));
-    assert.deepEqual([settings.get('theme'), settings.get('enterSends'), settings.get('newChat')], ['system', true, {}]);
+    assert.deepEqual(settings.values, {
+        theme: 'system', language: '', textSize: 'normal', thinking: false, enterSends: true, follow: true, imageSize: 4_194_304, videoRate: 0, staysHere: false, newChat: {}, apiKey: '', sidebar: true,
+        introduction: false, notify: false, declinedMove: false,
+    });
     settings.set('theme', 'dark');
     assert.deepEqual([changes, new Settings().get('theme'), new Settings().get('follow')], [1, 'dark', true]);
     writeDraft('a', 'one');
@@ -269,6 +272,10 @@ test('settings and drafts are kept, and work where nothing can be kept', () => {
     assert.deepEqual(Object.keys(readDrafts()), ['b']);
     for (let i = 0; i < 50; i += 1) writeDraft(`n${i}`, 'x');
     assert.deepEqual([Object.keys(readDrafts()).length, 'b' in readDrafts(), 'n49' in readDrafts()], [50, false, true]);
+    store.set('parley.draft.broken', '{');
+    assert.deepEqual([Object.keys(readDrafts()).length, 'broken' in readDrafts()], [50, false]);
+    writeDraft('last', 'x');
+    assert.deepEqual([Object.keys(readDrafts()).length, store.has('parley.draft.broken')], [50, false], 'what cannot be read goes first');
     store.clear();
     store.set('parley.drafts', '{"a":7,"b":"x"}');
     assert.deepEqual([readDrafts(), readDrafts(), store.has('parley.drafts')], [{ b: 'x' }, { b: 'x' }, false], 'those of an older version');
@@ -324,6 +331,58 @@ test('another language: its own words and forms, and English where it has none o
     assert.deepEqual([zh.locale, zh.plural(3, '{0} chat', '{0} chats'), asked], ['zh-Hans', '3 chats', ['languages/de.json', 'languages/ar.json', 'languages/zh.json']]);
     const en = await load('', () => assert.fail('English needs no file'));
     assert.deepEqual([en.t`Delete ${1234}?`, en.plural(1, '{0} chat', '{0} chats'), en.formatPercent(0.456)], ['Delete 1\u202f234?', '1 chat', '46 %']);
+});
+
+test('copying: by the clipboard where it is allowed, else the old way, inside a dialog that is open', async () => {
+    const { document, window, navigator } = globalThis;
+    const calls = [];
+    const node = (name) => ({ name, append: (one) => calls.push(`${name} gets ${one.name} ${one.value}`), focus: () => calls.push(`${name} has the focus`) });
+    let dialog = null;
+    let command = () => true;
+    const set = (clipboard, isSecureContext) => {
+        Object.defineProperty(globalThis, 'navigator', { configurable: true, value: { clipboard } });
+        globalThis.window = /** @type {any} */ ({ isSecureContext });
+    };
+    globalThis.document = /** @type {any} */ ({
+        createElement: (name) => Object.assign(node(name), { setAttribute: (...given) => calls.push(given.join('=')), select: () => calls.push('selected'), remove: () => calls.push('removed') }),
+        querySelector: (what) => (what === 'dialog[open]' ? dialog : assert.fail(what)), body: node('body'), activeElement: node('field'), execCommand: (what) => (calls.push(what), command()),
+    });
+    const copied = async () => [await copyText('abc'), calls.splice(0).filter((one) => !one.startsWith('aria')).join(', ')];
+    const old = (where) => `${where} gets textarea abc, selected, copy, removed, field has the focus`;
+    try {
+        set({ writeText: async (text) => calls.push(`wrote ${text}`) }, true);
+        assert.deepEqual(await copied(), [true, 'wrote abc']);
+        set({ writeText: async () => assert.fail('it is not secure') }, false);
+        assert.deepEqual(await copied(), [true, old('body')]);
+        set({ writeText: async () => { throw new Error('refused'); } }, true);
+        dialog = node('dialog');
+        assert.deepEqual(await copied(), [true, old('dialog')]);
+        set(undefined, true);
+        command = () => false;
+        assert.deepEqual(await copied(), [false, old('dialog')]);
+        command = () => { throw new Error('no'); };
+        assert.deepEqual(await copied(), [false, old('dialog')]);
+    } finally {
+        Object.assign(globalThis, { document, window });
+        Object.defineProperty(globalThis, 'navigator', { configurable: true, value: navigator });
+    }
+});
+
+test('a file is offered under its name, and its address lives for a minute', () => {
+    const { document, setTimeout } = globalThis;
+    const { createObjectURL, revokeObjectURL } = URL;
+    const calls = [];
+    const blob = new Blob(['x']);
+    globalThis.document = /** @type {any} */ ({ createElement: (name) => ({ name, click() { calls.push([this.name, this.href, this.download]); } }) });
+    globalThis.setTimeout = /** @type {any} */ ((fn, ms) => (calls.push(ms), fn()));
+    Object.assign(URL, { createObjectURL: (given) => (given === blob ? 'blob:1' : 'wrong'), revokeObjectURL: (url) => calls.push(`revoked ${url}`) });
+    try {
+        download('a.txt', blob);
+        assert.deepEqual(calls, [['a', 'blob:1', 'a.txt'], 60_000, 'revoked blob:1']);
+    } finally {
+        Object.assign(globalThis, { document, setTimeout });
+        Object.assign(URL, { createObjectURL, revokeObjectURL });
+    }
 });
 
 // ---- prompts and videos ----

@@ -51,7 +51,7 @@ export function makeTime() {
                 else timers.delete(id);
                 due.fn();
             }
-            now = end;
+            now = Math.max(now, end); // what was run may have slept
             await settle();
         },
         /** The device sleeps: nothing runs meanwhile. */

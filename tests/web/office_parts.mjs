@@ -34,7 +34,7 @@ const level = (i, format, shape, start) => `<w:lvl w:ilvl="${i}">${start ? `<w:s
 const styleOf = (id, name, properties = '', based = '') => `<w:style w:styleId="${id}"><w:name w:val="${name}"/>${based && `<w:basedOn w:val="${based}"/>`}${properties && `<w:pPr>${properties}</w:pPr>`}</w:style>`;
 
 const WORDS = docx([
-    p('The title', style('T')), p('A heading', style('H2')), p('By its style before', style('Based')), p('By itself', '<w:outlineLvl w:val="3"/>'), p('Body', '<w:outlineLvl w:val="9"/>'), p('Deep', style('Deep')), p('Outline', style('Outline')),
+    p('The title', style('T')), p('A heading', style('H2')), p('By its style before', style('Based')), p('By itself', '<w:outlineLvl w:val="3"/>'), p('Body', '<w:outlineLvl w:val="9"/>'), p('Deep', style('Deep')), p('Outline', style('Outline')), p('Far', style('S18')), p('Too far', style('S20')),
     p('one', numbered(1, 0)), p('two', numbered(1)), p('inner', numbered(1, 1)), p('inner two', numbered(1, 1)), p('three', numbered(1, 0)), p('inner anew', numbered(1, 1)), p('point', numbered(2, 1)), p('no number', numbered(0, 0)), p('none', numbered(3, 0)), p('unknown', numbered(9, 0)),
     p('by style', style('Numbered')), p('Numbered heading', style('NumHead')), p('again', numbered(4, 0)), p('Bullet heading', style('H2') + numbered(2, 0)), p('shapeless', numbered(5, 0)),
     ...['lowerRoman', 'upperRoman', 'lowerLetter', 'upperLetter'].map((_, i) => p('x', numbered(10 + i, 0)) + p('y', numbered(10 + i, 0))),
@@ -47,6 +47,7 @@ const WORDS = docx([
     `<w:p><w:r><w:ruby><w:rt>${run('かん')}</w:rt><w:rubyBase>${run('漢')}</w:rubyBase></w:ruby><w:ruby><w:rt>${run('no')}</w:rt></w:ruby><mc:AlternateContent><mc:Fallback><w:t>fallen</w:t></mc:Fallback></mc:AlternateContent></w:r></w:p>`,
     `<w:sdt><w:sdtContent>${p('in a control')}</w:sdtContent></w:sdt><w:sectPr>${p('no')}</w:sectPr><mc:AlternateContent><mc:Choice>${p('chosen block')}</mc:Choice></mc:AlternateContent>`,
     `<w:tbl>${row(cell('A'), cell('B', '<w:gridSpan w:val="2"/>'), cell('C'))}${row(cell('1', '<w:vMerge w:val="restart"/>'), cell('2'), cell('3'), cell(p('4') + p('5')))}${row(cell('gone', '<w:vMerge/>'), cell('6'), '<w:sdt><w:sdtContent>' + cell('7') + '</w:sdtContent></w:sdt>', cell('8'))}<w:tr><w:trPr><w:del/></w:trPr>${cell('x')}${cell('y')}</w:tr></w:tbl>`,
+    `<w:tbl>${row(cell('wide', '<w:gridSpan w:val="70"/>'), cell('end'))}</w:tbl>`,
     `<w:tbl>${row(cell('framed'))}${row(cell(p('twice') + p('over', numbered(2, 0))))}</w:tbl>`,
     `<w:p>${run('Before the box')}<w:r><w:drawing><a:docPr descr=""/><a:docPr descr="a river"/><a:blip/><a:blip/><w:txbxContent>${p('in the box')}<w:p><w:r><w:pict><w:txbxContent>${p('in the inner')}</w:txbxContent></w:pict></w:r></w:p></w:txbxContent></w:drawing></w:r></w:p>`,
     '<w:p><w:r><w:pict><a:imagedata/></w:pict></w:r></w:p><w:p><w:r><w:drawing><c:chart r:id="chart"/></w:drawing><w:drawing><c:chart r:id="scatter"/></w:drawing><w:object><c:chart r:id="lost"/></w:object></w:r></w:p>',
@@ -54,7 +55,7 @@ const WORDS = docx([
     'word/_rels/document.xml.rels': relations({ s: ['styles', 'styles.xml'], n: ['numbering', '/word/numbering.xml'], f: ['footnotes', '../word/./footnotes.xml'], e: ['endnotes', 'endnotes.xml'], c: ['comments', 'comments.xml'], chart: ['chart', 'charts/one.xml'], scatter: ['chart', 'charts/two.xml'], lost: ['chart', 'charts/lost.xml'], out: ['hyperlink', 'https://example.org/plan', true], in: ['hyperlink', 'other.docx'] }),
     'word/charts/one.xml': CHART,
     'word/charts/two.xml': SCATTER,
-    'word/styles.xml': `<w:styles ${NS}>${[styleOf('T', 'Title'), styleOf('H2', 'heading 2'), styleOf('Based', 'Mine', '', 'H2'), styleOf('Deep', 'Heading 9'), styleOf('Outline', 'Own', '<w:outlineLvl w:val="0"/>'), styleOf('Numbered', 'Listed', '', 'NumBase'), styleOf('NumBase', 'Base', numbered(4, 0)), styleOf('NumHead', 'heading 1', numbered(4, 0))].join('')}</w:styles>`,
+    'word/styles.xml': `<w:styles ${NS}>${[styleOf('T', 'Title'), styleOf('H2', 'heading 2'), styleOf('Based', 'Mine', '', 'H2'), styleOf('Deep', 'Heading 9'), styleOf('Outline', 'Own', '<w:outlineLvl w:val="0"/>'), styleOf('Numbered', 'Listed', '', 'NumBase'), styleOf('NumBase', 'Base', numbered(4, 0)), styleOf('NumHead', 'heading 1', numbered(4, 0)), ...Array.from({ length: 21 }, (_, i) => styleOf(`S${i}`, i ? 'chained' : 'heading 3', '', i ? `S${i - 1}` : ''))].join('')}</w:styles>`,
     'word/numbering.xml': `<w:numbering ${NS}>${[
         [1, level(0, 'decimal', '%1.') + level(1, 'lowerLetter', '%1.%2)', 3)], [2, level(0, 'bullet', '•') + level(1, 'bullet', '•')], [3, level(0, 'none', '%1.')], [4, level(0, 'upperRoman', 'Part %1:')], [5, level(0, 'decimal', '')],
         [10, level(0, 'lowerRoman', '%1', 44)], [11, level(0, 'upperRoman', '%1', 1999)], [12, level(0, 'lowerLetter', '%1', 26)], [13, level(0, 'upperLetter', '%1', 52)],

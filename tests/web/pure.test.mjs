@@ -37,6 +37,12 @@ test('a table is what most rows have as many values of', () => {
     assert.equal(csvTable('one word a line\nand no table\n'), null);
     assert.equal(csvTable('Dear all,\nthis is a letter.\nIt has a comma, and another, and more.\nBye\n'), null);
     assert.equal(csvTable(''), null);
+    assert.equal(shown('a,b\n"say ""hi""",x"y"\n'), '| a | b | | --- | --- | | say "hi" | x"y" |');
+    assert.equal(shown('a,b\n1,\n"2,3","open\nto the end'), '| a | b | | --- | --- | | 1 | | | 2,3 | open<br>to the end |');
+    assert.equal(shown('a;b,c;d\n1;2,3;4\n'), '| a | b,c | d | | --- | --- | --- | | 1 | 2,3 | 4 |', 'of two that fit, the one with more values');
+    assert.equal(shown('a,b;c\n1,2;3\n'), '| a | b;c | | --- | --- | | 1 | 2;3 |', 'of two alike, the first');
+    const long = `a;b\n${'1,5;2,5\n'.repeat(3000)}`;
+    assert.match(csvTable(long), /^\| a \| b \|\n.*\n\| 1,5 \| 2,5 \|/);
 });
 
 test('the encoding of a few letters', () => {
@@ -126,6 +132,26 @@ test('the text of a document: blocks, tight ones, and no more than there may be'
     assert.equal(oneLine('a\nb', '<br>'), 'a<br>b');
     assert.equal(table([]), '');
     assert.match(table([['', 'a', ''], ['', '', ''], ['', 'b|c', 'd\ne']]), /^\| a \|\s+\|\n\|[ -]+\|[ -]+\|\n\| b\\\|c \| d<br>e \|$/);
+});
+
+test('a document is cut at its last letter, whatever it begins with', () => {
+    const list = new Writer();
+    list.add('- x', true);
+    list.add('- y', true);
+    assert.equal(list.text, '- x\n- y');
+    for (const [n, text] of [[8, '12345678'], [9, '12345678']]) {
+        const out = new Writer();
+        out.add('x'.repeat(7_999_990));
+        out.add('123456789'.slice(0, n));
+        assert.deepEqual([out.full, out.blocks[1]], [n === 9, text]);
+    }
+    const pair = new Writer();
+    pair.add('a');
+    pair.add('b');
+    pair.add('x'.repeat(7_999_994));
+    assert.equal(pair.full, false, 'a block takes the blank line behind it, too');
+    pair.add('y');
+    assert.equal(pair.full, true);
 });
 
 const LETTERS = 8_000_000; // that are read of a file

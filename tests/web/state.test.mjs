@@ -5,10 +5,18 @@ import test from 'node:test';
 import { decodeText } from '../../web/js/documents/encoding.js';
 import { readingPlan } from '../../web/js/state/sources.js';
 import {
-    OPTIONS, addMessage, besideOf, branchOf, canContinue, eraseMessages, erasedWith, newConversation, noteTool, optionFields, placeWith,
-    readOptions, readPlace, shownAnswers, shownPath, textProblem, titleOf, toInput, toMarkdown,
+    OPTIONS, addMessage, attachmentsOf, besideOf, branchOf, canContinue, childrenByParent, eraseMessages, erasedWith, newConversation, noteTool, optionFields, placeWith,
+    readOptions, readPlace, showBranch, shownAnswers, shownPath, siblings, textProblem, titleOf, toInput, toMarkdown,
 } from '../../web/js/state/store.js';
 import { clock, markTimes, seekVideo, splitTimes } from '../../web/js/state/times.js';
+
+test('options: their names in a request, their ranges and the steps of their fields', () => {
+    const shown = Object.entries(OPTIONS).map(([name, { field, min, max, step }]) => [name, field, min, max, step].filter((one) => one !== undefined).join(' '));
+    assert.deepEqual(shown, [
+        'systemPrompt instructions', 'temperature temperature 0 2 0.1', 'maxTokens max_output_tokens 1 1048576 1', 'topP top_p 0 1 0.05', 'topK top_k 0 100000 1', 'minP min_p 0 1 0.01', 'repeatPenalty repetition_penalty 0.01 2 0.05',
+        'presencePenalty presence_penalty -2 2 0.1', 'frequencyPenalty frequency_penalty -2 2 0.1', 'seed seed 0 4294967295 1', 'stop stop', 'schema text', 'model model', 'beside ', 'tools ',
+    ]);
+});
 
 test('options are kept within their ranges, and go along under their names', () => {
     for (const [name, { min = 0, max, step, field }] of Object.entries(OPTIONS)) {
@@ -91,6 +99,45 @@ test('deleting: alone what has no other version, else with what follows; and it 
     chat.head = b.id; // the deleted version is not the one that is shown
     eraseMessages(chat, erasedWith(chat, a));
     assert.equal(chat.head, b.id);
+});
+
+test('deleting: the newest version, one whose branch is not shown, and in a chat that is damaged', () => {
+    const { chat, q, a, a2 } = tree();
+    const b = addMessage(chat, { role: 'assistant', parent: q.id, text: 'b' });
+    eraseMessages(chat, erasedWith(chat, b));
+    assert.deepEqual(texts(chat), ['one', 'first', 'two', 'second'], 'the one before is shown');
+    const c = addMessage(chat, { role: 'assistant', parent: q.id, text: 'c' });
+    addMessage(chat, { role: 'user', parent: c.id, text: 'behind c' });
+    chat.head = c.id;
+    eraseMessages(chat, erasedWith(chat, a));
+    assert.equal(chat.head, c.id, 'what is shown stays');
+    const d = addMessage(chat, { role: 'assistant', parent: q.id, text: 'd' });
+    showBranch(chat, a);
+    assert.equal(chat.head, a2.id, 'down to its leaf, though all of it is deleted');
+    q.parent = d.id; // a circle
+    chat.head = d.id;
+    eraseMessages(chat, [c]);
+    assert.equal(c.erased, true);
+});
+
+test('messages have an order, whatever the clocks of their writers say', () => {
+    const { chat, q } = tree();
+    q.created = Date.now() + 3_600_000;
+    const next = addMessage(chat, { role: 'assistant', parent: q.id, text: 'x' });
+    const after = addMessage(chat, { role: 'assistant', parent: null, text: 'y' });
+    assert.deepEqual([next.created, after.created], [q.created + 1, q.created + 2]);
+    const same = { ...newConversation(), messages: Object.fromEntries(['c', 'a', 'b'].map((id) => [id, { id, parent: null, role: 'user', text: id, created: 5 }])) };
+    assert.deepEqual([siblings(same, same.messages.a).map(({ id }) => id), childrenByParent(same).get('').map(({ id }) => id)], [['a', 'b', 'c'], ['a', 'b', 'c']]);
+    same.queue = [{ id: 'w', attachments: [{ id: 'g' }] }, { id: 'v' }];
+    same.messages.b.attachments = [{ id: 'f' }];
+    assert.deepEqual([attachmentsOf(same).map(({ id }) => id), attachmentsOf({ messages: {} })], [['f', 'g'], []]);
+});
+
+test('of long documents the passages stand with their question, and files in a fence that they cannot close', async () => {
+    const { chat, q, q2 } = tree();
+    q.attachments = [{ kind: 'text', name: 'a.txt', blob: new Blob(['abc']) }, { kind: 'text', name: 'b.txt', blob: new Blob(['``']) }];
+    const items = await toInput(shownPath(chat).slice(0, 3), async () => '', { textOf: ({ name }) => (name === 'a.txt' ? 'too long' : null), tail: { id: q2.id, text: 'passages' } });
+    assert.deepEqual(items.map(({ content }) => content.map(({ text }) => text)), [['too long', 'File b.txt:\n```\n``\n```', 'one'], ['first'], ['passages', 'two']]);
 });
 
 test('an answer beside another', () => {
