@@ -767,7 +767,7 @@ test('what is dear to draw comes as rarely as a sixteenth of the time allows, fo
             time.sleep(cost);
         }, 50);
         draw();
-        await time.pass(0);
+        for (let i = 0; i < 2; i += 1) await time.pass(0); // drawn, and how long that took
         draw();
         await time.pass(wait - cost - 1);
         assert.equal(runs, 1, `${cost} ms`);
