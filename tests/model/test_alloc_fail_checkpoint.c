@@ -1,6 +1,10 @@
 /* Every allocation of our own (--wrap) fails once while checkpoints of different forms are opened: with experts one by one,
  * whose table of tensors grows; with experts in blocks; with a tower; a folder in parts; as GGUF; converted at load. */
 #include "tests/alloc_fail.h"
+
+#include <dirent.h>
+
+#include "tests/folder.h"
 #include "tests/model/random_families.h"
 #include "tests/model/tiny.h"
 #include "tests/model/tool.h"
@@ -16,7 +20,31 @@ typedef struct form {
     const char *path;
     compute *c;
     int n_bits;
+    ino_t kept; /* of the file of quantized weights that is there already; 0: none */
 } form;
+
+static char cache[FOLDER_NAME];
+
+/* The number of the only file of quantized weights. */
+static ino_t kept_file(void)
+{
+    char dir[FOLDER_NAME + 10];
+    int n = 0;
+    ino_t found = 0;
+    snprintf(dir, sizeof dir, "%s/parley", cache);
+    DIR *d = opendir(dir);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        if (e->d_name[0] != '.') {
+            found = e->d_ino;
+            n++;
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
+    CHECK_INT(n, 1);
+    return found;
+}
 
 static err_code open_parts(void *context)
 {
@@ -52,12 +80,14 @@ static err_code open_model(void *context)
                   DTYPE_Q8); /* also where the file of an earlier call was not read */
     }
     model_close(m);
+    CHECK(f->kept == 0 || kept_file() == f->kept); /* a lack of memory is no reason to make it anew */
     return err;
 }
 
 static void check_form(const char *name, form f)
 {
     CHECK_INT(open_model(&f), ERR_OK);
+    f.kept = f.n_bits ? kept_file() : 0;
     const size_t n_parts = f.n_bits ? 1 : alloc_fail_each(open_parts, &f, MAX_POINTS),
                  n_model = alloc_fail_each(open_model, &f, MAX_POINTS);
     printf("%s: %zu and %zu allocations\n", name, n_parts, n_model);
@@ -75,18 +105,20 @@ int main(void)
     err_detail d = {0};
     compute *c = NULL;
     log_set_level(LOG_OFF);
+    folder_make(cache);
+    setenv("XDG_CACHE_HOME", cache, 1);
     CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 1}, &d), d);
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
         char folder[4096];
         snprintf(folder, sizeof folder, "%s", check_data(folders[i]));
-        check_form(folders[i], (form){folder, c, 0});
+        check_form(folders[i], (form){folder, c, 0, 0});
     }
-    check_form("in 8 bits", (form){check_data("tiny"), c, 8});
+    check_form("in 8 bits", (form){check_data("tiny"), c, 8, 0});
     random_checkpoint_make(dir, many, RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY);
-    check_form("80 experts", (form){dir, c, 0});
+    check_form("80 experts", (form){dir, c, 0, 0});
     snprintf(path, sizeof path, "%s/m.gguf", dir);
     CHECK_INT(tool_run_3("make_gguf", check_data("tiny_gpt_oss"), path, "bf16"), 0);
-    check_form("GGUF", (form){path, c, 0});
+    check_form("GGUF", (form){path, c, 0, 0});
     compute_destroy(c);
     CHECK_ALL_CLOSED();
     CHECK_DONE();

@@ -341,6 +341,8 @@ static void test_budget(void)
     CHECK_OK(processor_sample_frames(&pc, 100, 25, 2, 0, indices, 64, &n, &d), d);
     CHECK_INT(n, 8); /* by the rate that was asked for */
     CHECK_INT(indices[7], 87);
+    CHECK_OK(processor_sample_frames(&pc, 100, 25, 0.5, 0, indices, 64, &n, &d), d);
+    CHECK_INT(n, 2);
     indices[5] = -7;
     CHECK_OK(processor_sample_frames(&pc, 5, 24, 0, 0, indices, 5, &n, &d), d);
     CHECK_INT(n, 5);
@@ -354,6 +356,13 @@ static void test_budget(void)
     CHECK_INT(pc.video_max_pixels, 140 * 48 * 48);
     CHECK_INT(pc.video_frames, 6);
     CHECK_NEAR(pc.mean[0], 0.5, 0); /* nothing is normalised */
+    for (pc.video_frames = 1; pc.video_frames <= 2; pc.video_frames++) { /* a small number is one, too */
+        CHECK_OK(processor_sample_frames(&pc, 100, 24, 0, 0, indices, 64, &n, &d), d);
+        CHECK_INT(n, pc.video_frames);
+        CHECK_OK(processor_sample_frames(&pc, 100, 24, 0, 4, indices, 64, &n, &d), d);
+        CHECK_INT(n, 4);
+        CHECK_INT(indices[3], 75); /* the starts of four parts, not the last frame */
+    }
     write_config(dir, "processor_config.json", "{\"image_processor\":{\"max_soft_tokens\":0}}");
     CHECK_INT(processor_config_load(&pc, json_folder(dir), &d), ERR_INVALID);
     remove_file(dir, "processor_config.json");
