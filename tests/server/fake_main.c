@@ -36,5 +36,7 @@ int main(int argc, char **argv)
         return 2;
     }
     f.serve.on_listening = on_listening;
-    return serve_run(&f.serve);
+    const int code = serve_run(&f.serve);
+    fake_options_end(&f);
+    return code;
 }

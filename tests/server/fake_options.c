@@ -135,6 +135,24 @@ bool fake_options_read(fake_options *f, int argc, char **argv)
             opt->models_dir = value;
         } else if (strcmp(name, "--model-switch") == 0) {
             opt->switches_model = strcmp(value, "on") == 0;
+        } else if (strcmp(name, "--tools") == 0) {
+            err_detail detail;
+            if (mcp_config_read(&f->tools, NULL, value, &detail) != ERR_OK) {
+                fprintf(stderr, "fake_main: %s\n", detail.text);
+                return false;
+            }
+            opt->mcp = f->tools;
+            opt->tool_rounds = 3;
+        } else if (strcmp(name, "--api-prefix") == 0) {
+            opt->path_prefix = value;
+        } else if (strcmp(name, "--insecure-no-key") == 0) {
+            opt->allows_no_key = strcmp(value, "on") == 0;
+        } else if (strcmp(name, "--metrics") == 0) {
+            opt->no_metrics = strcmp(value, "off") == 0;
+        } else if (strcmp(name, "--slots") == 0) {
+            opt->no_slots = strcmp(value, "off") == 0;
+        } else if (strcmp(name, "--ui") == 0) {
+            opt->no_ui = strcmp(value, "off") == 0;
         } else if (read_upstream(opt, name, value)) {
             continue;
         } else if (strcmp(name, "--queue") == 0) {
@@ -145,4 +163,10 @@ bool fake_options_read(fake_options *f, int argc, char **argv)
         }
     }
     return true;
+}
+
+void fake_options_end(fake_options *f)
+{
+    mcp_config_destroy(f->tools);
+    f->tools = NULL;
 }

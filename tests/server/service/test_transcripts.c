@@ -8,7 +8,7 @@
  *     < 400                               the reply: status, headers that not every reply has, the body
  *
  * A request for WS is a WebSocket: each line of its body is a message, "wait TYPE" in a line waits for one of that type. RAW:
- * its lines are sent as they stand. What is not the same each time is written as a sign: ids as #1, #2, ... (in requests
+ * its lines are sent as they stand; CUT: and nothing more will come. What is not the same each time is written as a sign: ids as #1, #2, ... (in requests
  * too), times @+SECONDS or @TIME, durations ~. Streamed texts are joined. PARLEY_WRITE=1 writes the answers of today into the files.
  */
 #define _GNU_SOURCE /* memmem */
@@ -57,10 +57,11 @@ static void write_id(script *s, bytes *out, const char *text, size_t len)
     bytes_printf(out, "#%d", at + 1);
 }
 
-/* Seconds since 1970, as what they are from now on, to the minute. */
+/* Seconds or milliseconds since 1970, as the seconds from now on, to the minute. */
 static bool write_time(bytes *out, const char *text, size_t len)
 {
-    const long long n = len == 10 ? strtoll(text, NULL, 10) - (long long)time(NULL) : 1LL << 40;
+    const long long value = strtoll(text, NULL, 10) / (len == 13 ? 1000 : 1);
+    const long long n = len == 10 || len == 13 ? value - (long long)time(NULL) : 1LL << 40;
     if (n < -100000 || n > 40000000) {
         return false;
     }
@@ -391,7 +392,7 @@ static size_t write_reply(script *s, const char *text, size_t n, bool has_body)
             bytes_append_str(&body, "(chunks are not whole)");
         }
     } else {
-        const bool is_none = !has_body || strncmp(text + 9, "304", 3) == 0;
+        const bool is_none = !has_body || strncmp(text + 9, "304", 3) == 0 || text[9] == '1';
         const size_t own = is_none ? 0 : length != SIZE_MAX && length < rest ? length : rest;
         if (!is_none && length != SIZE_MAX && length != own) {
             bytes_append_str(&body, "(the length is wrong)");
@@ -442,7 +443,7 @@ static void ask(script *s, const char *head, const char *body)
 }
 
 /* Lines as they stand, with the ends that HTTP has; all replies to them. */
-static void ask_raw(script *s, const char *lines)
+static void ask_raw(script *s, const char *lines, bool is_cut)
 {
     bytes sent = bytes_empty(BYTES), got = bytes_empty(BYTES);
     const int fd = open_socket(s);
@@ -451,7 +452,9 @@ static void ask_raw(script *s, const char *lines)
         bytes_append_char(&sent, *c);
     }
     send_all(fd, sent.data, sent.len);
-    shutdown(fd, SHUT_WR);
+    if (is_cut) {
+        shutdown(fd, SHUT_WR);
+    }
     receive(fd, &got, NULL);
     const char *text = bytes_str(&got);
     for (size_t at = 0; at < got.len || at == 0;) {
@@ -662,8 +665,8 @@ static void take_exchange(script *s, const char **at)
     }
     bytes_str(&lines);
     char *text = lines.data;
-    if (strncmp(text, "RAW\n", 4) == 0) {
-        ask_raw(s, text + 4);
+    if (strncmp(text, "RAW\n", 4) == 0 || strncmp(text, "CUT\n", 4) == 0) {
+        ask_raw(s, text + 4, text[0] == 'C');
         bytes_deinit(&lines);
         return;
     }
@@ -735,6 +738,7 @@ static void run(const char *path)
         }
     }
     CHECK_INT(serve_thread_stop(t), 0);
+    fake_options_end(&f);
     CHECK_INT(s.n_wrong, 0);
     if (strcmp(bytes_str(&s.out), s.text) != 0) {
         if (getenv("PARLEY_WRITE")) {
