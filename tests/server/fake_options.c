@@ -34,6 +34,39 @@ static bool read_upstream(serve_options *opt, const char *name, const char *valu
     return true;
 }
 
+/* Options about times and rates; false for another one. */
+static bool read_time(serve_options *opt, const char *name, const char *value)
+{
+    if (strcmp(name, "--queue-timeout") == 0) {
+        opt->queue_timeout_s = (int)strtol(value, NULL, 10);
+    } else if (strcmp(name, "--request-timeout") == 0) {
+        opt->request_timeout_s = (int)strtol(value, NULL, 10);
+    } else if (strcmp(name, "--header-timeout") == 0) {
+        opt->header_timeout_s = (int)strtol(value, NULL, 10);
+    } else if (strcmp(name, "--body-timeout") == 0) {
+        opt->body_timeout_s = (int)strtol(value, NULL, 10);
+    } else if (strcmp(name, "--step-timeout") == 0) {
+        opt->step_timeout_s = (int)strtol(value, NULL, 10);
+    } else if (strcmp(name, "--min-body-rate") == 0) {
+        opt->min_body_rate = (size_t)strtoull(value, NULL, 10);
+    } else if (strcmp(name, "--send-timeout") == 0) {
+        opt->send_timeout_s = (int)strtol(value, NULL, 10);
+    } else if (strcmp(name, "--send-rate") == 0) {
+        opt->send_rate = (size_t)strtoull(value, NULL, 10);
+    } else if (strcmp(name, "--ws-ping") == 0) {
+        opt->ws_ping_s = opt->ws_pong_s = (int)strtol(value, NULL, 10);
+    } else if (strcmp(name, "--keepalive") == 0) {
+        opt->keepalive_s = (int)strtol(value, NULL, 10);
+    } else if (strcmp(name, "--drain") == 0) {
+        opt->drain_timeout_s = (int)strtol(value, NULL, 10);
+    } else if (strcmp(name, "--max-ws-queue") == 0) {
+        opt->max_unread = (size_t)strtoull(value, NULL, 10);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 bool fake_options_read(fake_options *f, int argc, char **argv)
 {
     serve_options *opt = &f->serve;
@@ -89,36 +122,12 @@ bool fake_options_read(fake_options *f, int argc, char **argv)
             opt->max_connections = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--max-conns-per-ip") == 0) {
             opt->max_connections_per_address = (int)strtol(value, NULL, 10);
-        } else if (strcmp(name, "--queue-timeout") == 0) {
-            opt->queue_timeout_s = (int)strtol(value, NULL, 10);
-        } else if (strcmp(name, "--request-timeout") == 0) {
-            opt->request_timeout_s = (int)strtol(value, NULL, 10);
-        } else if (strcmp(name, "--header-timeout") == 0) {
-            opt->header_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--history") == 0) {
             opt->history_dir = value;
         } else if (strcmp(name, "--history-quota") == 0) {
             opt->history_quota = strtoull(value, NULL, 10);
-        } else if (strcmp(name, "--body-timeout") == 0) {
-            opt->body_timeout_s = (int)strtol(value, NULL, 10);
-        } else if (strcmp(name, "--step-timeout") == 0) {
-            opt->step_timeout_s = (int)strtol(value, NULL, 10);
-        } else if (strcmp(name, "--min-body-rate") == 0) {
-            opt->min_body_rate = (size_t)strtoull(value, NULL, 10);
-        } else if (strcmp(name, "--send-timeout") == 0) {
-            opt->send_timeout_s = (int)strtol(value, NULL, 10);
-        } else if (strcmp(name, "--send-rate") == 0) {
-            opt->send_rate = (size_t)strtoull(value, NULL, 10);
-        } else if (strcmp(name, "--ws-ping") == 0) {
-            opt->ws_ping_s = opt->ws_pong_s = (int)strtol(value, NULL, 10);
-        } else if (strcmp(name, "--max-ws-queue") == 0) {
-            opt->max_unread = (size_t)strtoull(value, NULL, 10);
         } else if (strcmp(name, "--on-disconnect") == 0) {
             opt->finish_on_disconnect = strcmp(value, "finish") == 0;
-        } else if (strcmp(name, "--keepalive") == 0) {
-            opt->keepalive_s = (int)strtol(value, NULL, 10);
-        } else if (strcmp(name, "--drain") == 0) {
-            opt->drain_timeout_s = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--tool-call-parser") == 0) {
             opt->tool_scanner = value;
         } else if (strcmp(name, "--reasoning-parser") == 0) {
@@ -153,7 +162,7 @@ bool fake_options_read(fake_options *f, int argc, char **argv)
             opt->no_slots = strcmp(value, "off") == 0;
         } else if (strcmp(name, "--ui") == 0) {
             opt->no_ui = strcmp(value, "off") == 0;
-        } else if (read_upstream(opt, name, value)) {
+        } else if (read_upstream(opt, name, value) || read_time(opt, name, value)) {
             continue;
         } else if (strcmp(name, "--queue") == 0) {
             opt->n_queue = engine_opt->n_queue = (int)strtol(value, NULL, 10);

@@ -8,8 +8,9 @@
  *     < 400                               the reply: status, headers that not every reply has, the body
  *
  * A request for WS is a WebSocket: each line of its body is a message, "wait TYPE" in a line waits for one of that type. RAW:
- * its lines are sent as they stand; CUT: and nothing more will come. What is not the same each time is written as a sign: ids as #1, #2, ... (in requests
- * too), times @+SECONDS or @TIME, durations ~. Streamed texts are joined. PARLEY_WRITE=1 writes the answers of today into the files.
+ * its lines are sent as they stand; CUT: and nothing more will come. What is not the same each time is written as a sign: ids
+ * as #1, #2, ... (in requests too), times @+SECONDS or @TIME, durations ~. Streamed texts are joined. PARLEY_WRITE=1 writes
+ * the answers of today into the files.
  */
 #define _GNU_SOURCE /* memmem */
 #include <arpa/inet.h>
