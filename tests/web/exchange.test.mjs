@@ -62,6 +62,19 @@ test('times of other pages: seconds, or milliseconds where they are too large fo
     assert.deepEqual([of(1_700_000_000.4), of(1e11), of(100_000_000_001), of(1_700_000_000_000)], [1_700_000_000_400, 1e14, 100_000_000_001, 1_700_000_000_000]);
 });
 
+test('files go along in a file of chats, and what is missing is missing there, too', async () => {
+    globalThis.FileReader = /** @type {any} */ (class {
+        async readAsDataURL(blob) {
+            this.result = `data:${blob.type};base64,${Buffer.from(await blob.arrayBuffer()).toString('base64')}`;
+            this.onload();
+        }
+    });
+    const { chat, q } = small();
+    q.attachments = [{ id: 'f', kind: 'text', name: 'n', mime: 'text/plain', bytes: 3, blob: new Blob(['abc'], { type: 'text/plain' }) }, { id: 'g', name: 'gone', missing: true }];
+    const [{ messages: [first, second] }] = JSON.parse(await toJson([chat])).chats;
+    assert.deepEqual([first.attachments, 'attachments' in second], [[{ id: 'f', kind: 'text', name: 'n', mime: 'text/plain', bytes: 3, data: 'data:text/plain;base64,YWJj' }, { id: 'g', name: 'gone', missing: true }], false]);
+});
+
 test('a file of chats says what it is, and is laid out for reading', async () => {
     const { chat } = small();
     const text = await toJson([chat]);
@@ -81,6 +94,11 @@ test('what is there already does not come in again', () => {
     const other = copy();
     other.messages[a.id].text = 'A star.';
     assert.deepEqual(notThere([other], [chat]), [other]);
+    for (const [name, value] of [['role', 'user'], ['reasoning', 'hm'], ['created', 5]]) {
+        const changed = copy();
+        changed.messages[a.id][name] = value;
+        assert.deepEqual(notThere([changed], [chat]), [changed], name);
+    }
 });
 
 // ---- one chat in two places ----

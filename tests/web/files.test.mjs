@@ -187,7 +187,8 @@ test('a PDF is its text, page by page, where there are forty letters a page', as
     const text = await one.blob.text();
     assert.deepEqual([text, words(one)], [`--- Page 1 of 2 ---\nOne\n${PAGE}\n\n--- Page 2 of 2 ---\n${PAGE}`, `text|a.pdf|text/plain|0x0|${text.length}|text/plain|text of 2 pages`]);
     assert.deepEqual([calls.slice(1), documentOf(one).name], [[['left', 1], ['left', 2], ['closed']], 'a.pdf']);
-    assert.equal((await add(pdfOf([PAGE]))).note, 'text of 1 page');
+    const { attachments: [whole], refused } = await readFiles([pdfOf([PAGE])], LIMITS);
+    assert.deepEqual([whole.note, refused], ['text of 1 page', []]);
     assert.equal((await add(pdfOf([PAGE, '', PAGE]))).note, 'text of 3 pages, 1 of them without any');
     const letters = (n) => 'x y '.repeat(n / 2).trim();
     assert.equal((await add(pdfOf([letters(40)]))).kind, 'text');
@@ -204,7 +205,11 @@ test('of a PDF that is too long the first pages are read, and that is said', asy
     assert.deepEqual([cut.note, refused], ['text of 2 pages', ['Only the first 2 of 3 pages of a.pdf were added: more is too long.']]);
     const many = Array.from({ length: 2_001 }, () => PAGE);
     assert.equal((await add(pdfOf(many))).note, 'text of 2\u202f000 pages');
+    pdfOf([PAGE]);
     assert.equal(await add(file('b.pdf', '%PDF-', { size: (64 << 20) + 1 })), 'b.pdf has 64.0 MiB; at most 64.0 MiB can be added.');
+    assert.equal((await add(file('b.pdf', '%PDF-', { size: 64 << 20 }))).kind, 'text');
+    const late = (n) => add(new File([' '.repeat(n), '%PDF-'], 'c.pdf', { type: 'image/x' }));
+    assert.deepEqual([(await late(1019)).kind, typeof (await late(1020))], ['text', 'string'], 'a mark behind the first 1024 bytes is none');
 });
 
 test('a PDF without text is images of its pages, as many as there is room for', async () => {
@@ -214,6 +219,7 @@ test('a PDF without text is images of its pages, as many as there is room for', 
     assert.deepEqual([refused, calls.at(-1)], [['Only the first 2 of 10 pages of a.pdf were added: one message takes at most 4 files.'], ['closed']]);
     assert.deepEqual(calls.filter(([what]) => what === 'drawn'), [['drawn', 1, 600, 800, 600, 'print'], ['drawn', 2, 600, 800, 600, 'print']]);
     assert.ok(calls.filter(([what]) => what === 'left').length === 12);
+    assert.deepEqual((await readFiles([pdfOf(['', ''])], { ...LIMITS, maxImages: 2 })).refused, []);
     const fine = await add(pdfOf([''], { width: 300, height: 400 }), { maxPixels: undefined });
     assert.equal(words(fine).split('|')[3], '1200x1600', 'large enough for small print, and no larger');
     const thin = await add(pdfOf([''], { width: 1, height: 4_000_000 }), { maxPixels: 100 });

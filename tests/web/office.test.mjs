@@ -9,7 +9,9 @@ import { docx, xlsx, zip } from './make_zip.mjs';
 import { useMadeUpParser } from './made_up_xml.mjs';
 import * as parts from './office_parts.mjs';
 import { readDocument } from '../../web/js/documents/read.js';
+import { Writer } from '../../web/js/documents/writer.js';
 import { shown } from '../../web/js/documents/xlsx.js';
+import { Zip } from '../../web/js/documents/zip.js';
 import { Refusal } from '../../web/js/util.js';
 
 useMadeUpParser();
@@ -35,6 +37,47 @@ for (const [name, whole] of Object.entries(expected.made)) {
 }
 
 const W = (text) => `<w:p><w:r><w:t>${text}</w:t></w:r></w:p>`;
+
+test('every reader lets the page go on, and ends where it is told that it takes too long', async () => {
+    const { breathe } = Writer.prototype;
+    Writer.prototype.breathe = async function () {
+        this.full = true;
+    };
+    try {
+        const ends = { WORD: '# The title', POINT: 'all', OPEN_SLIDES: 'slowly', BOOK_PARTS: '[image: a river] x^2 spoken y' };
+        for (const [name, end] of Object.entries(ends)) {
+            const { note, text } = await read(zip(parts[name]));
+            const [last] = text.filter((line) => !line.startsWith('[^') && !line.startsWith('[comment')).slice(-1);
+            assert.match(note, /^only its beginning: the rest is too long/, name);
+            assert.equal(last, end, name);
+        }
+        for (const name of ['EXCEL', 'OPEN_TEXT']) assert.equal((await read(zip(parts[name]))).refused, 'x holds no text.', `${name}, before its first words`);
+        const { text } = await read(zip(parts.OPEN_SHEET));
+        assert.deepEqual(text.filter((line) => line.startsWith('---')), ['--- Sheet One ---']);
+        assert.deepEqual((await read(readFileSync(join(fixtures, 'documents', 'pandoc.ipynb')))).note, 'only its beginning: the rest is too long');
+    } finally {
+        Writer.prototype.breathe = breathe;
+    }
+});
+
+test('a sheet that is too large is read to its last whole row, and the rest is named', async () => {
+    const { part } = Zip.prototype;
+    for (const prefix of ['', 'x:']) {
+        const rows = ['one', 'two', 'three'].map((word) => `<${prefix}row><${prefix}c t="str"><${prefix}v>${word}</${prefix}v></${prefix}c></${prefix}row>`);
+        const book = { ...xlsx(''), 'xl/worksheets/sheet1.xml': `<${prefix}worksheet xmlns:x="x"><${prefix}sheetData>${rows.join('')}</${prefix}sheetData></${prefix}worksheet>` };
+        Zip.prototype.part = async function (name, limits) {
+            const { bytes } = await part.call(this, name, limits);
+            if (!limits?.cut) return { bytes, cut: false };
+            assert.equal(limits.most, 24 << 20);
+            return { bytes: bytes.subarray(0, bytes.length - rows[2].length - 20), cut: true };
+        };
+        try {
+            assert.deepEqual(await read(zip(book)), { note: 'without rest of sheet One', text: ['--- Sheet One ---', '', '| one |', '| --- |', '| two |'] });
+        } finally {
+            Zip.prototype.part = part;
+        }
+    }
+});
 
 test('numbers of a sheet, as their format shows them', () => {
     const table = {

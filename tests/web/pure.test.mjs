@@ -98,6 +98,21 @@ test('parts of an archive: packed or not, of any length, as much of them as is a
     await assert.rejects(Zip.open(new File([zip(parts), 'x'.repeat(65_536)], 'c.zip')), /its end is missing/);
 });
 
+test('a part that is larger than it says is read as far as is asked for; one that grows without end is not', async () => {
+    const noise = Buffer.from(Uint8Array.from({ length: 300_000 }, (_, i) => (i * 2654435761) >>> 11));
+    const small = await opened({ noise }, { claim: 1 });
+    const { bytes, cut } = await small.part('noise', { most: 200_000, cut: true });
+    assert.deepEqual([Buffer.compare(Buffer.from(bytes), noise.subarray(0, 200_000)), cut], [0, true]);
+    await assert.rejects(small.part('noise', { most: 65_536 }), /: a\.zip unpacks to 64 KiB or more/);
+    const grown = (n, ...more) => opened({ grown: Buffer.concat([...more, Buffer.alloc(n)]) });
+    await assert.rejects((await grown(6 << 20)).bytes('grown'), /: a\.zip grows more than 500-fold/);
+    assert.equal((await (await grown(4 << 20)).bytes('grown')).length, 4 << 20, 'a small one may');
+    assert.equal((await (await grown(5 << 20, noise)).bytes('grown')).length, (5 << 20) + 300_000, 'one that grows less may');
+    const broken = zip({ noise });
+    broken.fill(0xff, 60, 200);
+    await assert.rejects((await Zip.open(new File([broken], 'a.zip'))).bytes('noise'), /its part noise cannot be unpacked/);
+});
+
 test('what an archive says wrongly of itself', async () => {
     const parts = { one: 'words '.repeat(50) };
     const read = async (lies) => (await opened(parts, lies)).bytes('one');
@@ -105,7 +120,7 @@ test('what an archive says wrongly of itself', async () => {
     await assert.rejects(read({ method: 12 }), /packed in a way/);
     await assert.rejects(read({ crc: 5 }), /checksum/);
     for (const claim of [1, 299, 301]) await assert.rejects(read({ claim }), /checksum/, `${claim}`);
-    await assert.rejects(read({ claim: 49 << 20 }), /unpacks to/);
+    await assert.rejects(read({ claim: 49 << 20 }), /: a\.zip unpacks to 49\.0 MiB or more; at most 48\.0 MiB of one part are read\./);
     await assert.rejects((await opened(parts)).bytes('other'), /missing/);
     await assert.rejects(Zip.open(new File(['PK'], 'c.zip')), /its end is missing/);
     await assert.rejects(opened({}), /is empty/);
