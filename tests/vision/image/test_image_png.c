@@ -301,12 +301,15 @@ static void test_other_chunks(void)
     CHECK_INT(n_wrong, 0);
     image_deinit(&img);
 
-    /* An unknown chunk that says it is needed is refused. */
-    bytes_clear(&file);
-    bytes_append(&file, plain.data, 33);
-    append_chunk(&file, "ABCD", junk, 8);
-    bytes_append(&file, plain.data + 33, plain.len - 33);
-    CHECK_INT(image_decode(&img, (const uint8_t *)file.data, file.len, &LIMITS, &d), ERR_CORRUPT);
+    /* An unknown chunk that says it is needed (the first letter alone does) is refused. */
+    static const char *const NEEDED[] = {"ABCD", "AbCD", "Abcd"};
+    for (size_t i = 0; i < sizeof NEEDED / sizeof NEEDED[0]; i++) {
+        bytes_clear(&file);
+        bytes_append(&file, plain.data, 33);
+        append_chunk(&file, NEEDED[i], junk, 8);
+        bytes_append(&file, plain.data + 33, plain.len - 33);
+        CHECK_INT(image_decode(&img, (const uint8_t *)file.data, file.len, &LIMITS, &d), ERR_CORRUPT);
+    }
 
     /* A flipped bit in the pixels is found by the checksum. */
     bytes_clear(&file);

@@ -1,4 +1,5 @@
-/* media_av: what its libraries may do in this process: one allocation of a bounded size, and no word on standard error. */
+/* media_av: what its libraries may do in this process: one allocation of a bounded size, and no word on standard
+ * error; what becomes of a frame of another size than its file's. */
 #include "vision/image/media_av.h"
 
 #include <libavutil/mem.h>
@@ -22,6 +23,33 @@ static bool has_room(size_t bytes)
     return p != NULL;
 }
 
+/* A frame of another size than the header's is a damaged file, and nothing is shown of it. */
+static void test_sizes(void)
+{
+    media_converter s = {0};
+    err_detail d = {0};
+    AVFrame *frame = av_frame_alloc();
+    frame->format = AV_PIX_FMT_YUV420P;
+    frame->width = 64;
+    frame->height = 32;
+    CHECK_INT(av_frame_get_buffer(frame, 0), 0);
+    memset(frame->data[0], 255, (size_t)frame->linesize[0] * 32);
+    memset(frame->data[1], 128, (size_t)frame->linesize[1] * 16);
+    memset(frame->data[2], 128, (size_t)frame->linesize[2] * 16);
+    for (int more = 0; more < 4; more++) {
+        const image_header h = {IMAGE_WEBP, 64 + (more & 1), 32 + (more >> 1), 1};
+        image out = {0};
+        CHECK_INT(media_av_convert(&s, &out, &h, frame, &d), more ? ERR_CORRUPT : ERR_OK);
+        if (more) {
+            CHECK_STR(d.name, "image_parse_error");
+        } else {
+            CHECK(out.width == 64 && out.height == 32 && out.rgb && out.rgb[64 * 32 * 3 - 1] == 255);
+        }
+    }
+    media_converter_deinit(&s);
+    av_frame_free(&frame);
+}
+
 int main(void)
 {
     const size_t most = (size_t)512 << 20;
@@ -31,5 +59,6 @@ int main(void)
         media_av_init();
         CHECK(!speaks() && !has_room(most + (1 << 20)) && has_room(most - (1 << 20)));
     }
+    test_sizes();
     CHECK_DONE();
 }

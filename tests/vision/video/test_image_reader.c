@@ -62,6 +62,25 @@ static void test_same_pixels(void)
     image_deinit(&there);
 }
 
+/* The smallest image is one, too. */
+static void test_one_pixel(void)
+{
+    uint8_t file[64];
+    err_detail d = {0};
+    image there = {0};
+    image_plan plan;
+    const image_read_job job = {.data = file,
+                                .bytes = make_webp(file, 1, 1),
+                                .limits = LIMITS,
+                                .max_memory = (size_t)128 << 20,
+                                .max_wall_s = 30,
+                                .program = "/proc/self/exe"};
+    CHECK_OK(image_reader_measure(&plan, &job, &d), d);
+    CHECK_OK(image_reader_read(&there, &job, &plan, 1, 1, &d), d);
+    CHECK(there.width == 1 && there.height == 1);
+    image_deinit(&there);
+}
+
 /* A file of every format and kind: decoded there as here. */
 static void test_files(void)
 {
@@ -134,6 +153,7 @@ int main(int argc, char **argv)
         "the confined process is this program once more, which the system cannot start without the emulator");
 #endif
     test_same_pixels();
+    test_one_pixel();
     test_files();
     test_errors();
     CHECK_DONE();

@@ -245,9 +245,12 @@ static void test_requests(void)
     CHECK_INT(n, 3);
     CHECK_INT(video_plan(info, &pc, &(video_request){.start_s = 3}, indices, times, MAX_FRAMES, &n, &d),
               ERR_INVALID);
-    CHECK_INT(
-        video_plan(info, &pc, &(video_request){.start_s = 2, .end_s = 1}, indices, times, MAX_FRAMES, &n, &d),
-        ERR_INVALID);
+    for (double end_s = 1; end_s <= 2; end_s++) { /* also a part without length */
+        const video_request part = {.start_s = 2, .end_s = end_s};
+        d = (err_detail){0};
+        CHECK_INT(video_plan(info, &pc, &part, indices, times, MAX_FRAMES, &n, &d), ERR_INVALID);
+        CHECK_STR(d.name, "video_range");
+    }
     CHECK_INT(video_plan(info, &pc, &(video_request){.fps = 30}, indices, times, 5, &n, &d), ERR_LIMIT);
     CHECK_STR(d.name, "video_too_large");
 
