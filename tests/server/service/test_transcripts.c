@@ -2,6 +2,7 @@
  * its answers compared with them, byte for byte:
  *
  *     ! --key a-key-of-enough-letters     options of the server (fake_options.h); FOLDER is an empty folder
+ *     !! --alias far                      options of a second server, whose port is OTHER
  *     > POST /v1/chat/completions         a request; headers, and behind an empty line its body
  *     >
  *     > {"messages": []}
@@ -14,246 +15,14 @@
  */
 #define _GNU_SOURCE /* memmem */
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <dirent.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 
-#include "base/bytes.h"
 #include "base/log.h"
 #include "tests/folder.h"
 #include "tests/server/fake_options.h"
-
-enum { MOST_IDS = 600, ID_BYTES = 72, MOST_WORDS = 64, WAIT_S = 60, BYTES = 4 << 20 };
-
-typedef struct script {
-    const char *path;
-    char *text;
-    bytes out; /* the file as it would be written */
-    char folder[FOLDER_NAME];
-    int port;
-    char ids[MOST_IDS][ID_BYTES];
-    int n_ids;
-    int n_wrong;
-} script;
-
-/* ---- signs ---- */
-
-static bool is_hex(char c)
-{
-    return isdigit((unsigned char)c) || (c >= 'a' && c <= 'f');
-}
-
-/* An id as a sign; *len is what it takes of the text. */
-static void write_id(script *s, bytes *out, const char *text, size_t len)
-{
-    int at = 0;
-    while (at < s->n_ids && (strlen(s->ids[at]) != len || memcmp(s->ids[at], text, len) != 0)) {
-        at++;
-    }
-    if (at == s->n_ids && at < MOST_IDS && len < ID_BYTES) {
-        memcpy(s->ids[s->n_ids++], text, len);
-    }
-    bytes_printf(out, "#%d", at + 1);
-}
-
-/* Seconds or milliseconds since 1970, as the seconds from now on, to the minute. */
-static bool write_time(bytes *out, const char *text, size_t len)
-{
-    const long long value = strtoll(text, NULL, 10) / (len == 13 ? 1000 : 1);
-    const long long n = len == 10 || len == 13 ? value - (long long)time(NULL) : 1LL << 40;
-    if (n < -100000 || n > 40000000) {
-        return false;
-    }
-    bytes_printf(out, "@%+lld", (n + (n < 0 ? -30 : 30)) / 60 * 60);
-    return true;
-}
-
-/* A number behind a name that says it is a duration or a rate. */
-static bool is_duration(const bytes *out)
-{
-    static const char *const NAMES[] = {"_ms\":",
-                                        "_per_second\":",
-                                        "_duration\":",
-                                        "_seconds\":",
-                                        "_ms ",
-                                        "_s\":",
-                                        "-ms: ",
-                                        "_seconds ",
-                                        "_count\":",
-                                        "_kib\":",
-                                        "rss_bytes\":",
-                                        "available_bytes\":",
-                                        "request_limit\":",
-                                        "resident_memory_bytes ",
-                                        "cpu_seconds_total ",
-                                        "limit_bytes ",
-                                        "available_bytes "};
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        const size_t n = strlen(NAMES[i]);
-        if (out->len >= n && memcmp(out->data + out->len - n, NAMES[i], n) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void write_signs(script *s, bytes *out, const char *text, size_t n)
-{
-    for (size_t i = 0; i < n;) {
-        size_t len = 0;
-        const bool begins = i == 0 || !isalnum((unsigned char)text[i - 1]);
-        while (begins && i + len < n && is_hex(text[i + len])) {
-            len++;
-        }
-        if (len >= 16 && (len >= 20 || strspn(text + i, "0123456789") < len) &&
-            !(i + len < n && isalnum((unsigned char)text[i + len]))) {
-            write_id(s, out, text + i, len);
-            i += len;
-            continue;
-        }
-        size_t digits = 0;
-        while (begins && i + digits < n && isdigit((unsigned char)text[i + digits])) {
-            digits++;
-        }
-        if (digits && is_duration(out)) {
-            bytes_append_char(out, '~');
-            while (i < n && (is_hex(text[i]) || strchr(".+-", text[i]))) {
-                i++;
-            }
-            continue;
-        }
-        if (digits && write_time(out, text + i, digits)) {
-            i += digits;
-            continue;
-        }
-        if (digits == 4 && i + 20 <= n && text[i + 4] == '-' && text[i + 10] == 'T' && text[i + 16] == ':') {
-            bytes_append_str(out, "@TIME");
-            i += 16;
-            while (i < n && text[i] != 'Z' && text[i] != '"') {
-                i++;
-            }
-            continue;
-        }
-        char port[8];
-        snprintf(port, sizeof port, "%d", s->port);
-        if (digits && digits == strlen(port) && strncmp(text + i, port, digits) == 0) {
-            bytes_append_str(out, "PORT");
-            i += digits;
-            continue;
-        }
-        const size_t folder = strlen(s->folder);
-        if (i + folder <= n && memcmp(text + i, s->folder, folder) == 0) {
-            bytes_append_str(out, "FOLDER");
-            i += folder;
-            continue;
-        }
-        bytes_append_char(out, text[i++]);
-    }
-}
-
-/* The other way, for what is sent. */
-static void read_signs(const script *s, bytes *out, const char *text, size_t n)
-{
-    for (size_t i = 0; i < n;) {
-        char *end = NULL;
-        const long at = text[i] == '#' && i + 1 < n ? strtol(text + i + 1, &end, 10) : 0;
-        if (at > 0 && at <= s->n_ids && end) {
-            bytes_append_str(out, s->ids[at - 1]);
-            i = (size_t)(end - text);
-        } else if (n - i >= 6 && memcmp(text + i, "FOLDER", 6) == 0) {
-            bytes_append_str(out, s->folder);
-            i += 6;
-        } else if (n - i >= 4 && memcmp(text + i, "PORT", 4) == 0) {
-            bytes_printf(out, "%d", s->port);
-            i += 4;
-        } else {
-            bytes_append_char(out, text[i++]);
-        }
-    }
-}
-
-/* ---- streams ---- */
-
-/* If b is a but for a text that streams, puts b's behind that of a. Both are events with signs. */
-static bool join(bytes *a, const char *b, size_t n)
-{
-    static const char *const NAMES[] = {"\"delta\":\"",     "\"content\":\"",      "\"reasoning_content\":\"",
-                                        "\"text\":\"",      "\"thinking\":\"",     "\"response\":\"",
-                                        "\"arguments\":\"", "\"partial_json\":\"", "\"reasoning\":\""};
-    const char *whole = bytes_str(a);
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        const char *in_a = strstr(whole, NAMES[i]), *in_b = memmem(b, n, NAMES[i], strlen(NAMES[i]));
-        if (!in_a || !in_b || in_a - whole != in_b - b) {
-            continue;
-        }
-        const size_t head = (size_t)(in_a - whole) + strlen(NAMES[i]);
-        size_t end_a = head, end_b = head;
-        while (end_a < a->len && whole[end_a] != '"') {
-            end_a += 1 + (whole[end_a] == '\\');
-        }
-        while (end_b < n && b[end_b] != '"') {
-            end_b += 1 + (b[end_b] == '\\');
-        }
-        if (memcmp(whole, b, head) == 0 && a->len - end_a == n - end_b &&
-            memcmp(whole + end_a, b + end_b, n - end_b) == 0) {
-            bytes joined = bytes_empty(BYTES);
-            bytes_append(&joined, whole, end_a);
-            bytes_append(&joined, b + head, n - head);
-            bytes_deinit(a);
-            *a = joined;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Numbers of events rise by one each, and are written as none. */
-static void take_number(script *s, bytes *event, long *last)
-{
-    static const char NAME[] = "\"sequence_number\":";
-    const char *at = strstr(bytes_str(event), NAME);
-    if (!at) {
-        return;
-    }
-    char *end;
-    const long n = strtol(at + strlen(NAME), &end, 10);
-    if (*last >= 0 && n != *last + 1) {
-        fprintf(stderr, "%s: event %ld behind %ld\n", s->path, n, *last);
-        s->n_wrong++;
-    }
-    *last = n;
-    bytes rest = bytes_empty(BYTES);
-    bytes_append(&rest, event->data, (size_t)(at - event->data) + strlen(NAME));
-    bytes_append_str(&rest, "N");
-    bytes_append_str(&rest, end);
-    bytes_deinit(event);
-    *event = rest;
-}
-
-/* Appends events, each of which ends with `end`, with signs and joined where only a text goes on. */
-static void write_events(script *s, bytes *out, const char *text, size_t n, const char *end)
-{
-    bytes last = bytes_empty(BYTES);
-    long number = -1;
-    for (size_t i = 0; i < n;) {
-        const char *found = memmem(text + i, n - i, end, strlen(end));
-        const size_t len = found ? (size_t)(found - text) - i + strlen(end) : n - i;
-        bytes event = bytes_empty(BYTES);
-        write_signs(s, &event, text + i, len);
-        take_number(s, &event, &number);
-        if (last.len == 0 || !join(&last, event.data, event.len)) {
-            bytes_append(out, last.data, last.len);
-            bytes_clear(&last);
-            bytes_append(&last, event.data, event.len);
-        }
-        bytes_deinit(&event);
-        i += len;
-    }
-    bytes_append(out, last.data, last.len);
-    bytes_deinit(&last);
-}
+#include "tests/server/service/transcript_signs.h"
 
 /* ---- the wire ---- */
 
@@ -595,25 +364,30 @@ static void ask_socket(script *s, const char *head, const char *body)
 
 /* ---- a file ---- */
 
-static serve_thread *start(script *s, fake_options *f)
+/* Starts a server with the words of the lines that begin with `mark`; they must live as long as it does. */
+static serve_thread *start(script *s, fake_options *f, const char *mark, int *port)
 {
-    static char words_text[4096];
-    static char *words[MOST_WORDS];
+    char **words = calloc(MOST_WORDS, sizeof *words);
     int n = 0;
-    bytes text = bytes_empty(sizeof words_text);
-    for (const char *line = s->text; *line == '!';) {
-        const size_t len = strcspn(line, "\n");
-        read_signs(s, &text, line + 1, len - 1);
-        bytes_append_char(&text, ' ');
-        line += len + 1;
+    bytes text = bytes_empty(BYTES);
+    const size_t skip = strlen(mark);
+    for (const char *line = s->text; *line == '!'; line += strcspn(line, "\n") + 1) {
+        if (strncmp(line, mark, skip) == 0) {
+            read_signs(s, &text, line + skip, strcspn(line, "\n") - skip);
+            bytes_append_char(&text, ' ');
+        }
     }
-    snprintf(words_text, sizeof words_text, "%s", bytes_str(&text));
+    char *c = strdup(bytes_str(&text));
     bytes_deinit(&text);
-    for (char *c = words_text; *(c += strspn(c, " "));) {
+    if (!words || !c) {
+        exit(1);
+    }
+    while (*(c += strspn(c, " ")) && n < MOST_WORDS) {
         words[n++] = c;
         c += strcspn(c, " ");
-        *c = *c ? (*c = '\0', *c) : '\0';
-        c++;
+        if (*c) {
+            *c++ = '\0';
+        }
     }
     if (!fake_options_read(f, n, words)) {
         exit(2);
@@ -623,9 +397,9 @@ static serve_thread *start(script *s, fake_options *f)
     if (!f->serve.upload_dir) {
         f->serve.upload_dir = s->folder;
     }
-    serve_thread *t = serve_thread_start(&f->serve, &s->port);
+    serve_thread *t = serve_thread_start(&f->serve, port);
     if (!t) {
-        fprintf(stderr, "%s: the server does not start: %d\n", s->path, s->port);
+        fprintf(stderr, "%s: the server does not start: %d\n", s->path, *port);
         exit(1);
     }
     return t;
@@ -725,7 +499,9 @@ static void run(const char *path)
     }
     bytes_str(&text);
     s.text = text.data;
-    serve_thread *t = start(&s, &f);
+    static fake_options f_other;
+    serve_thread *other = strstr(s.text, "!! ") == s.text ? start(&s, &f_other, "!! ", &s.other) : NULL;
+    serve_thread *t = start(&s, &f, "! ", &s.port);
     wait_ready(&s);
     for (const char *at = s.text; *at;) {
         if (*at == '>') {
@@ -740,6 +516,9 @@ static void run(const char *path)
     }
     CHECK_INT(serve_thread_stop(t), 0);
     fake_options_end(&f);
+    if (other) {
+        CHECK_INT(serve_thread_stop(other), 0);
+    }
     CHECK_INT(s.n_wrong, 0);
     if (strcmp(bytes_str(&s.out), s.text) != 0) {
         if (getenv("PARLEY_WRITE")) {
