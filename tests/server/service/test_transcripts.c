@@ -514,6 +514,10 @@ static void run(const char *path)
     serve_thread *other = strstr(s.text, "!! ") == s.text ? start(&s, &f_other, "!! ", &s.other) : NULL;
     serve_thread *t = start(&s, &f, "! ", &s.port);
     wait_for(&s, "/health", " 200 ");
+    if (f.tools) { /* of --tools calculator,time */
+        wait_for(&s, "/v1/mcp", "\"name\":\"calculator\",\"version\"");
+        wait_for(&s, "/v1/mcp", "\"name\":\"time\",\"version\"");
+    }
     if (other) {
         wait_for(&s, "/v1/models", "\"owned_by\":\"far\"");
     }

@@ -3,8 +3,8 @@
  *     script s = {.path = "x.txt"}; bytes out = bytes_empty(1 << 20);
  *     write_signs(&s, &out, "chatcmpl-0123456789abcdef", 25);      // chatcmpl-#1
  */
-#ifndef PARLEY_TESTS_SERVER_TRANSCRIPT_SIGNS_H
-#define PARLEY_TESTS_SERVER_TRANSCRIPT_SIGNS_H
+#ifndef PARLEY_TESTS_SERVER_SERVICE_TRANSCRIPT_SIGNS_H
+#define PARLEY_TESTS_SERVER_SERVICE_TRANSCRIPT_SIGNS_H
 
 #include <ctype.h>
 #include <stdlib.h>
