@@ -218,6 +218,42 @@ static void test_too_long(void)
     }
 }
 
+/* A prompt has one name, the last; also one of a single letter. */
+static void test_renamed(void)
+{
+    static const char *const NAMES[] = {"one", "two", "x", "one", "y"};
+    char disk[FOLDER_NAME];
+    engine_cached found;
+    folder_make(disk);
+    engine *e = open_engine(disk, 512);
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        const int32_t n = ask(e, PROMPT, MINE, NAMES[i], NULL);
+        CHECK(i == 0 ? n == 0 : n > NN_DELTA_BLOCK);
+        CHECK(engine_find_named(e, MINE, NAMES[i], false, &found));
+        CHECK(i == 0 || !engine_find_named(e, MINE, NAMES[i - 1], false, &found));
+        const list l = list_of(e, MINE);
+        CHECK_INT(l.n_named, 1);
+        CHECK_STR(l.named.name, NAMES[i]);
+    }
+    engine_close(e);
+}
+
+/* A folder that is gone takes no prompt: that is told, and answers go on. */
+static void test_lost_folder(void)
+{
+    char disk[FOLDER_NAME], why[ERR_NAME_MAX] = "";
+    engine_cached found;
+    folder_make(disk);
+    engine *e = open_engine(disk, 512);
+    folder_remove(disk);
+    CHECK_INT(ask(e, PROMPT, MINE, "one", why), -(int32_t)ERR_IO);
+    CHECK_STR(why, "cache_storage_failed");
+    CHECK(!engine_find_named(e, MINE, "one", false, &found));
+    CHECK(ask(e, PROMPT, MINE, NULL, why) >= 0);
+    CHECK_STR(why, "");
+    engine_close(e);
+}
+
 /* Where all share one cache, names are of all, too. */
 static void test_shared(void)
 {
@@ -247,6 +283,8 @@ int main(void)
     test_names();
     test_kept();
     test_too_long();
+    test_renamed();
+    test_lost_folder();
     test_shared();
     answers_end();
     CHECK_ALL_CLOSED();
