@@ -1,42 +1,212 @@
-/* Headers of images: the smallest that say a size, and none of their beginnings. */
+/* Headers of images: the smallest that say a size, and none of their beginnings; what is not a header; which way up. Every
+ * file ends where a page without access begins. */
 #include "vision/image/image_codec.h"
 
 #include "base/compiler.h"
 #include "tests/check.h"
+#include "tests/guard.h"
 
-enum { MOST = 64 };
+enum { MOST = 96 };
+
+/* The EXIF block of the orientation 6, in both orders of bytes. */
+#define EXIF_BIG    "MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0"
+#define EXIF_LITTLE "II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"
+#define PNG_HEAD                                                                                             \
+    "\x89PNG\r\n\x1a\n\0\0\0\x0d"                                                                            \
+    "IHDR\0\0\x01\x02\0\0\0\x03\x08\x02\0\0\0crc "
+#define FRAME  "\0\x08\x08\0\x07\x01\x05\x01"
+#define WEBP   "RIFF\x40\0\0\0WEBP"
+#define VP8X   WEBP "VP8X\x0a\0\0\0\x08\0\0\0\x04\0\x01\x06\0\0"
+#define II     "II*\0\x08\0\0\0"
+#define COLUMN "\0\x01\x03\0\x01\0\0\0\x05\0\0\0"
+#define ROWS   "\x01\x01\x04\0\x01\0\0\0\x07\0\x01\0"
 
 static const struct {
     const char *name;
     size_t n; /* bytes that the header needs */
     int64_t width, height;
+    int orientation; /* with the bytes behind it, `more` of them */
+    size_t more;
     uint8_t bytes[MOST];
 } CASES[] = {
-    {"GIF", 13, 0x0102, 3, "GIF89a\x02\x01\x03\0\0\0\0"},
-    {"BMP", 26, 5, 7, "BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\x05\0\0\0\x07\0\0\0"},
-    {"BMP from below", 26, 5, 7, "BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\x05\0\0\0\xf9\xff\xff\xff"},
-    {"old BMP", 26, 5, 7, "BM\0\0\0\0\0\0\0\0\0\0\0\0\x0c\0\0\0\x05\0\x07\0\0\0\0\0"},
-    {"AVIF", 40, 1, 9,
+    {"PNG", 33, 0x102, 3, 1, 0, PNG_HEAD},
+    {"PNG, turned", 33, 0x102, 3, 6, 34,
+     PNG_HEAD "\0\0\0\x16"
+              "eXIf" EXIF_BIG "crc "},
+    {"PNG, turned later", 33, 0x102, 3, 6, 47,
+     PNG_HEAD "\0\0\0\x01"
+              "gAMAxcrc \0\0\0\x16"
+              "eXIf" EXIF_LITTLE "crc "},
+    {"PNG, cut behind", 33, 0x102, 3, 1, 33,
+     PNG_HEAD "\0\0\0\x16"
+              "eXIf" EXIF_BIG "crc"},
+    {"JPEG", 12, 0x105, 7, 1, 0, "\xff\xd8\xff\xc0" FRAME},
+    {"JPEG, filled", 23, 0x105, 7, 1, 0, "\xff\xd8\xff\xff\x01\xff\xd0\xff\xd7\xff\xe0\0\x02\xff\xc2" FRAME},
+    {"JPEG, turned", 44, 0x105, 7, 6, 0,
+     "\xff\xd8\xff\xe1\0\x1e"
+     "Exif\0\0" EXIF_BIG "\xff\xc0" FRAME},
+    {"JPEG, nothing in its EXIF", 22, 0x105, 7, 1, 0,
+     "\xff\xd8\xff\xe1\0\x08"
+     "Exif\0\0\xff\xc0" FRAME},
+    {"JPEG, the first EXIF counts", 54, 0x105, 7, 1, 0,
+     "\xff\xd8\xff\xe1\0\x08"
+     "Exif\0\0\xff\xe1\0\x1e"
+     "Exif\0\0" EXIF_BIG "\xff\xc0" FRAME},
+    {"lossy WebP", 30, 5, 7, 1, 0, WEBP "VP8 \x20\0\0\0abc\x9d\x01\x2a\x05\x40\x07\xc0"},
+    {"WebP", 30, 0x105, 0x207, 1, 0, WEBP "VP8L\x20\0\0\0\x2f\x04\x81\x81\x10    "},
+    {"long WebP", 30, 0x10005, 7, 1, 0, VP8X},
+    {"long WebP, turned", 30, 0x10005, 7, 6, 40,
+     VP8X "ALPH\x01\0\0\0x\0"
+          "EXIF\x16\0\0\0" EXIF_LITTLE},
+    {"long WebP, turned as JPEG", 30, 0x10005, 7, 6, 36,
+     VP8X "EXIF\x1c\0\0\0"
+          "Exif\0\0" EXIF_BIG},
+    {"long WebP, cut behind", 30, 0x10005, 7, 1, 29, VP8X "EXIF\x16\0\0\0" EXIF_LITTLE},
+    {"GIF", 13, 0x0102, 3, 1, 0, "GIF89a\x02\x01\x03\0\0\0\0"},
+    {"old GIF", 13, 0x0102, 0x403, 1, 0, "GIF87a\x02\x01\x03\x04\0\0\0"},
+    {"BMP", 26, 5, 7, 1, 0, "BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\x05\0\0\0\x07\0\0\0"},
+    {"BMP from below", 26, 5, 7, 1, 0, "BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\x05\0\0\0\xf9\xff\xff\xff"},
+    {"BMP with the longest header", 26, 5, 7, 1, 0,
+     "BM\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\x05\0\0\0\x07\0\0\0"},
+    {"old BMP", 26, 5, 7, 1, 0, "BM\0\0\0\0\0\0\0\0\0\0\0\0\x0c\0\0\0\x05\0\x07\0\0\0\0\0"},
+    {"TIFF", 34, 5, 0x10007, 1, 0, II "\x02\0" COLUMN ROWS},
+    {"TIFF of the other order", 34, 5, 0x10007, 1, 0,
+     "MM\0*\0\0\0\x08\0\x02\x01\0\0\x03\0\0\0\x01\0\x05\0\0\x01\x01\0\x04\0\0\0\x01\0\x01\0\x07"},
+    {"TIFF, turned", 46, 5, 0x10007, 6, 0, II "\x03\0" COLUMN ROWS "\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"},
+    {"AVIF", 40, 1, 9, 1, 0,
      "\0\0\0\x10"
-     "ftypavif\0\0\0\0"
-     "\0\0\0\x18meta"
-     "ispe\0\0\0\0\0\0\0\x01\0\0\0\x09"},
+     "ftypavif\0\0\0\0\0\0\0\x18metaispe\0\0\0\0\0\0\0\x01\0\0\0\x09"},
+    {"AVIF of several, the largest of its sizes", 72, 3, 9, 1, 0,
+     "\0\0\0\x10"
+     "ftypavis\0\0\0\0\0\0\0\x38meta"
+     "ispe\0\0\0\0\0\0\0\x01\0\0\0\x09"
+     "ispe\0\0\0\0\0\0\0\x03\0\0\0\x09"
+     "ispe\0\0\0\0\0\0\0\x09\0\0\0\x02"},
 };
 
-int main(void)
+static const struct {
+    const char *name;
+    size_t n;
+    uint8_t bytes[MOST];
+} REFUSED[] = {
+    {"PNG with a longer IHDR", 33, "\x89PNG\r\n\x1a\n\0\0\0\x0eIHDR\0\0\x01\x02\0\0\0\x03\x08\x02\0\0\0crc "},
+    {"PNG without IHDR", 33, "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDr\0\0\x01\x02\0\0\0\x03\x08\x02\0\0\0crc "},
+    {"JPEG, a short frame", 14, "\xff\xd8\xff\xc0\0\x07\x08\0\x07\x01\x05\x01  "},
+    {"JPEG, no marker", 16, "\xff\xd8\xff\xe0\0\x02 \xff\xc0" FRAME},
+    {"JPEG, a part of one byte", 16, "\xff\xd8\xff\xe0\0\x01\xff\xc0" FRAME},
+    {"JPEG, pixels without a frame", 24, "\xff\xd8\xff\xda" FRAME "\xff\xc0" FRAME},
+    {"JPEG, ended without a frame", 24, "\xff\xd8\xff\xd9" FRAME "\xff\xc0" FRAME},
+    {"lossy WebP, no mark", 30, WEBP "VP8 \x20\0\0\0abc\x9d\x01\x2b\x05\x40\x07\xc0"},
+    {"WebP, no mark", 30, WEBP "VP8L\x20\0\0\0\x2e\x04\x81\x81\x10    "},
+    {"WebP of no kind", 30, WEBP "VP8Y\x20\0\0\0\x2f\x04\x81\x81\x10    "},
+    {"RIFF of no kind", 30, "RIFF\x40\0\0\0WEBQVP8L\x20\0\0\0\x2f\x04\x81\x81\x10    "},
+    {"GIF of no kind", 13, "GIF88a\x02\x01\x03\0\0\0\0"},
+    {"BMP with a short header", 26, "BM\0\0\0\0\0\0\0\0\0\0\0\0\x0b\0\0\0\x05\0\x07\0\0\0\0\0"},
+    {"BMP with a long header", 26, "BM\0\0\0\0\0\0\0\0\0\0\0\0\x01\x01\0\0\x05\0\0\0\x07\0\0\0"},
+    {"BM that is none", 26, "BM\0\0\0\0\0\0\x01\0\0\0\0\0\x28\0\0\0\x05\0\0\0\x07\0\0\0"},
+    {"TIFF without rows", 22, II "\x01\0" COLUMN},
+    {"TIFF without columns", 22, II "\x01\0" ROWS},
+    {"TIFF with more entries than it has", 34, II "\x03\0" COLUMN ROWS},
+    {"TIFF that points behind its end", 34, "II*\0\x21\0\0\0\x02\0" COLUMN ROWS},
+    {"AVIF, a box of seven bytes", 40,
+     "\0\0\0\x10"
+     "ftypavif\0\0\0\0\0\0\0\x07metaispe\0\0\0\0\0\0\0\x01\0\0\0\x09"},
+    {"AVIF without a size", 40,
+     "\0\0\0\x10"
+     "ftypavif\0\0\0\0\0\0\0\x18metaispf\0\0\0\0\0\0\0\x01\0\0\0\x09"},
+    {"AVIF, a size outside", 40,
+     "\0\0\0\x10"
+     "ftypavif\0\0\0\0\0\0\0\x18metbispe\0\0\0\0\0\0\0\x01\0\0\0\x09"},
+    {"AVIF of no kind", 40,
+     "\0\0\0\x10"
+     "ftypavig\0\0\0\0\0\0\0\x18metaispe\0\0\0\0\0\0\0\x01\0\0\0\x09"},
+};
+
+static bool reads(image_header *h, const uint8_t *bytes, size_t n)
+{
+    uint8_t *copy = guard_copy(bytes, n);
+    const bool ok = image_header_read(h, copy, n);
+    guard_free(copy);
+    return ok;
+}
+
+static void test_sizes(void)
 {
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         image_header h = {0};
         const int before = check_failures;
-        CHECK(image_header_read(&h, CASES[i].bytes, CASES[i].n));
+        for (size_t n = 0; n <= CASES[i].n + CASES[i].more; n++) {
+            CHECK_INT(reads(&h, CASES[i].bytes, n), n >= CASES[i].n);
+        }
         CHECK_INT(h.width, CASES[i].width);
         CHECK_INT(h.height, CASES[i].height);
-        for (size_t n = 0; n < CASES[i].n; n++) {
-            CHECK(!image_header_read(&h, CASES[i].bytes, n));
-        }
+        CHECK_INT(h.orientation, CASES[i].orientation);
         if (check_failures != before) {
             fprintf(stderr, "  (%s)\n", CASES[i].name);
         }
     }
+    for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++) {
+        image_header h = {0};
+        if (reads(&h, REFUSED[i].bytes, REFUSED[i].n)) {
+            check_fail(__FILE__, __LINE__, REFUSED[i].name);
+        }
+    }
+}
+
+/* Which markers of a JPEG have a frame's size, which none, and which a body. */
+static void test_markers(void)
+{
+    for (int marker = 0; marker < 0xff; marker++) {
+        uint8_t file[] = "\xff\xd8\xff?\0\x08\x08\0\x07\x01\x05\x01\xff\xc0\0\x08\x08\0\x02\0\x03\x01";
+        const bool is_frame =
+            marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+        const bool has_body = marker != 1 && !(marker >= 0xd0 && marker <= 0xd7);
+        image_header h = {0};
+        file[3] = (uint8_t)marker;
+        const bool ok = reads(&h, file, sizeof file - 1);
+        CHECK_INT(ok, is_frame || (has_body && marker != 0xd9 && marker != 0xda));
+        CHECK(!ok || h.width == (is_frame ? 0x105 : 3));
+        file[4] = 0xff; /* of one without a body the next follows at once */
+        file[5] = 0xc0;
+        memcpy(file + 6, FRAME, 8);
+        CHECK_INT(reads(&h, file, 14), !has_body);
+    }
+}
+
+/* The orientation is a number from 1 to 8 of two bytes; anything else is as stored, and no reason to refuse an image. */
+static void test_orientations(void)
+{
+    static const char LITTLE[] = "\xff\xd8\xff\xe1\0\x1e"
+                                 "Exif\0\0" EXIF_LITTLE "\xff\xc0" FRAME;
+    static const char BIG[] = "\xff\xd8\xff\xe1\0\x1e"
+                              "Exif\0\0" EXIF_BIG "\xff\xc0" FRAME;
+    enum { EXIF = 12, N = sizeof BIG - 1 };
+    for (int is_big = 0; is_big < 2; is_big++) {
+        uint8_t file[N];
+        image_header h = {0};
+        for (int value = 0; value <= 0x107; value++) {
+            memcpy(file, is_big ? BIG : LITTLE, N);
+            file[EXIF + 18 + is_big] = (uint8_t)value;
+            file[EXIF + 19 - is_big] = (uint8_t)(value >> 8);
+            CHECK(reads(&h, file, N));
+            CHECK_INT(h.orientation, value >= 1 && value <= 8 ? value : 1);
+        }
+        for (size_t i = 0; i < 14; i++) { /* of the rest of the block every bit counts, but not the count's */
+            for (int bit = 0; bit < 8; bit++) {
+                memcpy(file, is_big ? BIG : LITTLE, N);
+                file[EXIF + i] ^= (uint8_t)(1 << bit);
+                CHECK(reads(&h, file, N));
+                const bool is_count = i == 8 || i == 9; /* more entries than there are */
+                CHECK_INT(h.orientation, is_count && !(bit == 0 && i == 8 + (size_t)is_big) ? 6 : 1);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    test_sizes();
+    test_markers();
+    test_orientations();
     CHECK_DONE();
 }
