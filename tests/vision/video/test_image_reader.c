@@ -3,11 +3,15 @@
  */
 #include "vision/video/image_reader.h"
 
+#include <unistd.h>
+
 #include "base/file.h"
 #include "base/limits.h"
 #include "tests/check.h"
 #include "vision/video/video_worker.h"
 #include "vision/image/resize.h"
+
+#define ASLEEP "/proc/self/./exe" /* this program, which then does nothing */
 
 static const image_limits LIMITS = {.max_pixels = LIMIT_IMAGE_PIXELS, .max_side = LIMIT_IMAGE_SIDE};
 
@@ -143,8 +147,51 @@ static void test_errors(void)
     CHECK(strstr(d.text, "WebP") != NULL);
 }
 
+static bool always(void *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+/* A process that says nothing, one that is not wanted any more, and one that cannot be started. */
+static void test_ends(void)
+{
+    static const struct {
+        const char *program;
+        double wall_s;
+        bool (*cancelled)(void *ctx);
+        err_code code;
+        const char *name, *text;
+    } CASES[] = {
+        {ASLEEP, 0.2, NULL, ERR_TIMEOUT, "image_timeout", "reading the image took too long"},
+        {ASLEEP, 30, always, ERR_CANCELLED, "", "reading the image was stopped"},
+        {"/nowhere/at/all", 30, NULL, ERR_NOMEM, "", "the system refused a process"},
+    };
+    uint8_t file[64];
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        err_detail d = {0};
+        image img = {0};
+        image_plan plan;
+        const image_read_job job = {.data = file,
+                                    .bytes = make_webp(file, 320, 200),
+                                    .limits = LIMITS,
+                                    .max_memory = (size_t)128 << 20,
+                                    .max_wall_s = CASES[i].wall_s,
+                                    .cancelled = CASES[i].cancelled,
+                                    .program = CASES[i].program};
+        CHECK_OK(image_reader_measure(&plan, &job, &d), d);
+        CHECK_INT(image_reader_read(&img, &job, &plan, 64, 64, &d), CASES[i].code);
+        CHECK_STR(d.name, CASES[i].name);
+        CHECK(strstr(d.text, CASES[i].text) != NULL);
+        CHECK(img.rgb == NULL);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    if (strcmp(argv[0], ASLEEP) == 0) {
+        pause();
+    }
     if (argc > 1 && strcmp(argv[1], VIDEO_WORKER_COMMAND) == 0) {
         return video_worker_main();
     }
@@ -156,5 +203,6 @@ int main(int argc, char **argv)
     test_one_pixel();
     test_files();
     test_errors();
+    test_ends();
     CHECK_DONE();
 }
