@@ -576,10 +576,14 @@ int main(int argc, char **argv)
         }
         free(found[i]);
     }
-    for (int status, n_ended = 0; n_ended < n_run && wait(&status) > 0; n_ended++) {
+    int status;
+    for (pid_t ended; (ended = wait(&status)) > 0;) {
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-        for (int i = 0; check_failures && i < n_run; i++) { /* what is wrong may also let the others wait */
-            kill(children[i], SIGKILL);
+        for (int i = 0; i < n_run; i++) {
+            children[i] = children[i] == ended ? 0 : children[i];
+            if (check_failures && children[i] > 0) { /* what is wrong may also let the others wait */
+                kill(children[i], SIGKILL);
+            }
         }
     }
     free(found);

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "tests/folder.h"
 
-enum { MOST_FILES = 64, MOST_IDS = 600, ID_BYTES = 72, MOST_WORDS = 64, WAIT_S = 60, BYTES = 4 << 20 };
+enum { MOST_FILES = 64, MOST_IDS = 600, ID_BYTES = 72, MOST_WORDS = 64, WAIT_S = 300, BYTES = 4 << 20 };
 
 typedef struct script {
     const char *path;
