@@ -457,8 +457,12 @@ static void test_engine_options(void)
     CHECK_INT(e.max_images, 14);
     CHECK_INT(e.max_image_pixels, 1000);
     options_deinit(&o);
+}
 
-    o = line(
+static void test_answer_options(void)
+{
+    engine_options e;
+    options o = line(
         "parley --max-video-mib 2 --max-video-pixels 300 --max-video-frames 4 --max-video-duration 5 "
         "--max-video-time 6 "
         "--media-mem 7 --video-outer-pair --n-predict 8 --temp 0.5 --top-k 9 --top-p 0.25 --min-p 0.125 "
@@ -495,7 +499,12 @@ static void test_engine_options(void)
     CHECK_INT(e.vision_cache_mib, 0);
     CHECK(!e.reasoning_form && !e.cache_disk);
     options_deinit(&o);
+}
 
+static void test_weight_options(void)
+{
+    engine_options e;
+    options o;
     static const struct {
         const char *words;
         int layers, head, vision;
@@ -579,6 +588,8 @@ int main(void)
     test_hub();
     test_exit_codes();
     test_engine_options();
+    test_answer_options();
+    test_weight_options();
     test_upload_folder();
     CHECK_DONE();
 }
