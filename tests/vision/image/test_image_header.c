@@ -75,10 +75,10 @@ static const struct {
     {"TIFF, turned", 46, 5, 0x10007, 6, 0, II "\x03\0" COLUMN ROWS "\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"},
     {"AVIF", 40, 1, 9, 1, 0,
      "\0\0\0\x10"
-     "ftypavif\0\0\0\0\0\0\0\x18metaispe\0\0\0\0\0\0\0\x01\0\0\0\x09"},
+     "ftypavif\x01\0\0\0\0\0\0\x18metaispe\0\0\0\0\0\0\0\x01\0\0\0\x09"},
     {"AVIF of several, the largest of its sizes", 72, 3, 9, 1, 0,
      "\0\0\0\x10"
-     "ftypavis\0\0\0\0\0\0\0\x38meta"
+     "ftypavis\x01\0\0\0\0\0\0\x38meta"
      "ispe\0\0\0\0\0\0\0\x01\0\0\0\x09"
      "ispe\0\0\0\0\0\0\0\x03\0\0\0\x09"
      "ispe\0\0\0\0\0\0\0\x09\0\0\0\x02"},
@@ -153,6 +153,20 @@ static void test_sizes(void)
     }
 }
 
+/* What is no image at all is none of any format. */
+static void test_unknown(void)
+{
+    static const char *const TEXTS[] = {
+        "",       "a text", "\x89PNG\r\n\x1a\r", "\xff\xd8\xfe", "RIFF1234WEBQ",
+        "GIF88a", "II+",    "....ftypavig",      "....ftypheic"};
+    for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
+        image_header h;
+        const size_t n = strlen(TEXTS[i]);
+        CHECK_INT(image_sniff((const uint8_t *)TEXTS[i], n), IMAGE_UNKNOWN);
+        CHECK(!reads(&h, (const uint8_t *)TEXTS[i], n) && h.format == IMAGE_UNKNOWN);
+    }
+}
+
 /* Which markers of a JPEG have a frame's size, which none, and which a body. */
 static void test_markers(void)
 {
@@ -206,6 +220,7 @@ static void test_orientations(void)
 int main(void)
 {
     test_sizes();
+    test_unknown();
     test_markers();
     test_orientations();
     CHECK_DONE();
