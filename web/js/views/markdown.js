@@ -19,12 +19,13 @@ import './math-view.js';
  * lines. */
 const MAX_LEXED_BLOCK = 200_000;
 
+// A block begins at the beginning of a line: `start` is asked about what follows a first letter.
 const mathBlock = {
     name: 'mathBlock',
     level: 'block',
-    start: (src) => src.match(/\$\$|\\\[/)?.index,
+    start: (src) => src.match(/\n {0,3}(?:\$\$|\\\[)/)?.index,
     tokenizer(src) {
-        const match = /^ {0,3}(?:\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\])[ \t]*(?:\n|$)/.exec(src);
+        const match = /^ {0,3}(?:\$\$((?:(?!\$\$)[\s\S])+?)\$\$|\\\[((?:(?!\\\])[\s\S])+?)\\\])[ \t]*(?:\n|$)/.exec(src);
         return match ? { type: 'mathBlock', raw: match[0], tex: (match[1] ?? match[2]).trim() } : undefined;
     },
 };
@@ -73,7 +74,7 @@ function detailsEnd(src) {
 const details = {
     name: 'details',
     level: 'block',
-    start: (src) => src.match(/(?:^|\n) {0,3}<details\b/i)?.index,
+    start: (src) => src.match(/\n {0,3}<details\b/i)?.index,
     tokenizer(src) {
         const open = /^ {0,3}<details\b[^>]*>/i.exec(src);
         if (!open) return undefined;
@@ -95,7 +96,7 @@ const details = {
 const footnote = {
     name: 'footnote',
     level: 'block',
-    start: (src) => src.match(/(?:^|\n) {0,3}\[\^[^\]\s]+\]:/)?.index,
+    start: (src) => src.match(/\n {0,3}\[\^[^\]\s]+\]:/)?.index,
     tokenizer(src) {
         const match = /^ {0,3}\[\^([^\]\s]+)\]:[ \t]*([^\n]*(?:\n(?:[ \t]*\n)*(?: {4}|\t)[^\n]*)*)(?:\n|$)/.exec(src);
         if (!match) return undefined;
@@ -127,6 +128,9 @@ export function lex(text) {
     return marked.lexer(text);
 }
 
+/** `[name]: address`, for links elsewhere in the text. */
+const DEFINITION = /^ {0,3}\[[^\]^\n][^\]\n]*\]:/m;
+
 /** Lexes a growing text; closed blocks are kept, only the open tail is lexed again. */
 export class MarkdownState {
     /** @param {number} [videoLength] seconds: times in the text up to there are to be buttons */
@@ -145,8 +149,9 @@ export class MarkdownState {
     /** @param {string} text @param {boolean} finished @returns {any[]} block tokens; a closed one has the same identity */
     update(text, finished) {
         if (text === this.source && finished === this.finished) return this.blocks;
-        // The last block of a finished text may grow again: an answer that is continued.
-        if (this.finished || !text.startsWith(this.source.slice(0, this.closedLength))) {
+        // The last block of a finished text may grow again: an answer that is continued. And what links are named by may stand
+        // anywhere.
+        if (this.finished || !text.startsWith(this.source.slice(0, this.closedLength)) || (finished && DEFINITION.test(text))) {
             this.closed = [];
             this.closedLength = 0;
         }
