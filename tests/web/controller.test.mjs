@@ -151,6 +151,18 @@ test('what each verb tells the views', async () => {
     assert.equal(chat.progress.get(chat.current.head).kind, 'waiting');
 });
 
+test('what waits is listed at once, and what was being written waits with it; the list is told when it is there', async () => {
+    const { heard } = await open();
+    assert.ok(heard.some(([name]) => name === 'list'));
+    const { chat, told } = await withChat();
+    chat.send('More', []);
+    await time.settle();
+    chat.keepDraft('next', []);
+    told();
+    chat.enqueue('next', []);
+    assert.deepEqual([told(), chat.drafts.size, chat.queue.length], [['list'], 0, 1]);
+});
+
 test('a chat that is left is not in memory any more, the one that is opened is', async () => {
     const { chat, server, current } = await withChat();
     chat.newChat();

@@ -275,6 +275,13 @@ test('the page follows while the reader is at its end, and no reader is pulled a
     scroller.scrollTop -= 1;
     listeners.scroll();
     assert.deepEqual(news(), [], 'nor is a rounded pixel');
+    scroller.scrollTop -= 3;
+    listeners.scroll();
+    assert.deepEqual(news(), [false], 'a few are');
+    follower.jump();
+    scroller.scrollHeight += 500;
+    listeners.scroll();
+    news();
     wanted = false;
     grown();
     assert.deepEqual(news(), [false], 'who does not want it, and is not at the end');

@@ -128,9 +128,47 @@ test('a socket that goes: the file goes on where the server has it', async () =>
     wire.chunks.length = 0;
     await wire.hear({ type: 'upload.status', upload: { id: 'up', handle: 9, chunk_size: 4, window: 8, received: 8 } });
     assert.deepEqual(wire.chunks, [[9, 8, 'ijkl']]);
+    wire.sent.length = 0;
     await wire.hear({ type: 'error', upload_id: 'up', error: { code: 'upload_offset_mismatch' } });
     assert.equal(wire.last().type, 'upload.resume', 'a wrong place is asked about anew');
     assert.equal(result.error, undefined);
+});
+
+test('what is said of the connection is no loss; another socket is one, also while the file is being read', async () => {
+    const { wire } = await sending();
+    await created(wire);
+    wire.dispatchEvent(new Event('state'));
+    await time.settle();
+    assert.deepEqual(wire.sent, []);
+    await wire.become('open');
+    assert.equal(wire.last().type, 'upload.resume', 'a new socket knows nothing of it');
+    const reading = await sending();
+    const begins = () => reading.wire.dispatchEvent(new CustomEvent('upload', { detail: { type: 'upload.created', event_id: reading.wire.last().event_id, upload: { id: 'up', handle: 7, chunk_size: 4, window: 8, received: 0 } } }));
+    begins();
+    for (let i = 0; i < 5; i += 1) await null;
+    await reading.wire.hear({ type: 'upload.created', upload: { id: 'stray' } });
+    assert.ok(reading.wire.sent.some(({ type, upload_id }) => type === 'upload.cancel' && upload_id === 'stray'), 'one that nobody waits for, whatever else is done');
+    const lost = await sending();
+    lost.wire.dispatchEvent(new CustomEvent('upload', { detail: { type: 'upload.created', event_id: lost.wire.last().event_id, upload: { id: 'up', handle: 7, chunk_size: 4, window: 8, received: 0 } } }));
+    for (let i = 0; i < 5; i += 1) await null;
+    Object.assign(lost.wire, { state: 'retrying', socket: null });
+    lost.wire.dispatchEvent(new Event('state'));
+    await time.settle();
+    assert.deepEqual(lost.wire.chunks, []);
+    await lost.wire.become('open');
+    assert.equal(lost.wire.last().type, 'upload.resume');
+});
+
+test('a file that is taken away while it is looked through is not read to its end', async () => {
+    const wire = new Wire();
+    const attachment = { kind: 'video', name: 'a.mp4', mime: 'video/mp4', blob: new Blob(['x'.repeat(6 * MIB)]) };
+    let told = 0;
+    const uploader = new Uploader(wire, () => {
+        told += 1;
+        if (told === 1) uploader.cancel(attachment);
+    });
+    await assert.rejects(uploader.file(attachment), { code: 'cancelled' });
+    assert.deepEqual([told, wire.sent], [2, []], 'the first piece, and that it failed');
 });
 
 test('an upload that the server has forgotten begins anew', async () => {

@@ -555,6 +555,9 @@ test('a chat is deleted as it is known; what others wrote to it meanwhile stays,
     assert.equal(await history.remove(chat), true);
     assert.deepEqual([server.news(), server.chats.has(chat.id), stored.get('parley.removed'), history.known.has(chat)], [[`DELETE chats/${chat.id}?revision=1`], false, '{}', false]);
     assert.equal(await history.remove(chat), true, 'a second time');
+    server.news();
+    const never = talk('never kept');
+    assert.deepEqual([await history.remove(never), server.news()], [true, [`DELETE chats/${never.id}?revision=0`]]);
     const there = await (await open(server)).history.load(grown.id);
     server.write(grown.id, { title: 'renamed', messages: [] });
     server.write(grown.id, { head: 'x', messages: [{ id: 'x', parent: there.head, role: 'user', text: 'theirs', status: 'done', created: 9 }] });
