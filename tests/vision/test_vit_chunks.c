@@ -1,5 +1,6 @@
 /* Images of more tokens than a tower works on at once: where a patch knows of no other (or of none but those of its
- * window), the left half of a wide image has the bits of a narrow one, although its rows stand elsewhere. */
+ * window), the left half of a wide image has the bits of a narrow one, although its rows stand elsewhere.
+ * And several frames at once. */
 #include "tests/check.h"
 #include "tests/cpu.h"
 
@@ -89,6 +90,31 @@ static float *encode(vit *v, compute *c, size_t h, size_t w, bool by_function)
     return out;
 }
 
+/* Frames of a video do not see each other: each is shown as it is alone. */
+static void check_frames(vit *v, compute *c, size_t h, size_t w)
+{
+    enum { FRAMES = 3 };
+    const vit_config *vc = vit_get_config(v);
+    const size_t width = (size_t)vc->out_hidden_size * (size_t)(1 + vc->n_deepstack);
+    const size_t n = h * w * (size_t)(vc->spatial_merge_size * vc->spatial_merge_size) *
+                     (size_t)(vc->in_channels * vc->temporal_patch_size * vc->patch_size * vc->patch_size);
+    const int32_t high = (int32_t)h * vc->spatial_merge_size, wide = (int32_t)w * vc->spatial_merge_size;
+    float *one = make_rows(vc, h, w), *all = malloc(FRAMES * n * sizeof *all);
+    float *alone = malloc(h * w * width * sizeof *alone),
+          *together = malloc(FRAMES * h * w * width * sizeof *alone);
+    err_detail d = {0};
+    CHECK(all && alone && together);
+    for (size_t i = 0; i < FRAMES * n; i++) {
+        all[i] = one[i % n] * (float)(i / n + 1) / 2.0f;
+    }
+    CHECK_OK(vit_encode(v, c, together, NULL, &(vit_rows){.rows = all}, FRAMES, high, wide, &d), d);
+    for (size_t f = 0; f < FRAMES; f++) {
+        CHECK_OK(vit_encode(v, c, alone, NULL, &(vit_rows){.rows = all + f * n}, 1, high, wide, &d), d);
+        CHECK(memcmp(alone, together + f * h * w * width, h * w * width * sizeof *alone) == 0);
+    }
+    free(one), free(all), free(alone), free(together);
+}
+
 static void check_tower(const char *name, const char *const *zeros)
 {
     char path[256];
@@ -117,6 +143,8 @@ static void check_tower(const char *name, const char *const *zeros)
         free(wide);
     }
     free(narrow);
+    check_frames(v, c, 3, 5);
+    check_frames(v, c, 10, 9); /* several windows, of which some are smaller */
     vit_close(v);
     compute_destroy(c);
     safetensors_close(&s.file);

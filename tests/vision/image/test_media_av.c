@@ -5,6 +5,8 @@
 #include <libavutil/mem.h>
 #include <malloc.h>
 
+#include "base/file.h"
+#include "tests/guard.h"
 #include "tests/said.h"
 
 /* Whether a word of the libraries is read on standard error. */
@@ -50,6 +52,29 @@ static void test_sizes(void)
     av_frame_free(&frame);
 }
 
+/* Of a file of more than one piece all packets are there, and nothing is read behind its end. */
+static void test_large_file(void)
+{
+    file_map m = {0};
+    err_detail d = {0};
+    int n = 0;
+    CHECK_OK(file_map_open(&m, check_data("videos/h264_hour.mp4"), &d), d);
+    CHECK(m.bytes > 100000);
+    uint8_t *copy = guard_copy(m.data, m.bytes);
+    media_file file = {.data = copy, .bytes = m.bytes, .fd = -1};
+    AVFormatContext *format = media_av_open(&file, "mov", "h264", NULL, NULL);
+    AVPacket *packet = av_packet_alloc();
+    while (format && packet && av_read_frame(format, packet) >= 0) {
+        n++;
+        av_packet_unref(packet);
+    }
+    CHECK_INT(n, 3600);
+    av_packet_free(&packet);
+    media_av_close(&format);
+    guard_free(copy);
+    file_map_close(&m);
+}
+
 int main(void)
 {
     const size_t most = (size_t)512 << 20;
@@ -60,5 +85,6 @@ int main(void)
         CHECK(!speaks() && !has_room(most + (1 << 20)) && has_room(most - (1 << 20)));
     }
     test_sizes();
+    test_large_file();
     CHECK_DONE();
 }
