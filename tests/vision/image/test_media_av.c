@@ -18,9 +18,9 @@ static bool speaks(void)
     return said_err[0] != '\0';
 }
 
-static bool has_room(size_t bytes)
+static bool has_room(size_t n)
 {
-    void *p = av_malloc(bytes);
+    void *p = av_malloc(n);
     av_free(p);
     return p != NULL;
 }
