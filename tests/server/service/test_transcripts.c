@@ -138,7 +138,7 @@ static size_t write_reply(script *s, const char *text, size_t n, bool has_body)
         return n;
     }
     const size_t head = (size_t)(head_end - text) + 4;
-    bool is_chunked = false, is_stream = false;
+    bool is_chunked = false, is_stream = false, is_page = false;
     size_t length = SIZE_MAX, usual = 0;
     for (const char *line = text; line < head_end;) {
         const char *end = memmem(line, (size_t)(head_end - line) + 2, "\r\n", 2);
@@ -151,6 +151,8 @@ static size_t write_reply(script *s, const char *text, size_t n, bool has_body)
             length = strncmp(one, "Content-Length: ", 16) == 0 ? strtoul(one + 16, NULL, 10) : length;
         } else {
             is_chunked = is_chunked || strcmp(one, "Transfer-Encoding: chunked") == 0;
+            is_page = is_page || strstr(one, "Content-Type: text/html") ||
+                      strstr(one, "Content-Type: text/css") || strstr(one, "Content-Type: image/svg");
             is_stream = is_stream || strstr(one, "text/event-stream") || strstr(one, "ndjson");
             write_signs(s, &shown, one, strlen(one));
             bytes_append_char(&shown, '\n');
@@ -175,7 +177,9 @@ static size_t write_reply(script *s, const char *text, size_t n, bool has_body)
         bytes_printf(&shown, "(%zu usual headers)\n", usual);
     }
     bytes_append_char(&shown, '\n');
-    if (is_stream) {
+    if (is_page) { /* which is not what these tests are about */
+        bytes_append_str(&shown, body.len ? "(a part of the page)" : "");
+    } else if (is_stream) {
         write_events(s, &shown, bytes_str(&body), body.len, strstr(bytes_str(&body), "\n\n") ? "\n\n" : "\n");
     } else {
         write_signs(s, &shown, bytes_str(&body), body.len);
@@ -436,6 +440,29 @@ static void wait_for(script *s, const char *path, const char *text)
     }
 }
 
+/* Models for --models-dir FOLDER/models: two that can be loaded, one that the double says is damaged, one that is none. */
+static void make_models(const script *s)
+{
+    static const char *const NAMES[] = {"", "ash", "birch", "damaged", "none"};
+    static const char *const FILES[] = {"config.json", "model.safetensors", "tokenizer.json"};
+    char path[256], target[512];
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        snprintf(path, sizeof path, "%s/models/%s", s->folder, NAMES[i]);
+        CHECK(mkdir(path, 0700) == 0);
+        for (size_t k = 0; i > 0 && i < 4 && k < 3; k++) {
+            snprintf(path, sizeof path, "%s/models/%s/%s", s->folder, NAMES[i], FILES[k]);
+            snprintf(target, sizeof target, "%s/tests/data/tiny/%s", PARLEY_SOURCE_DIR, FILES[k]);
+            CHECK(symlink(target, path) == 0);
+        }
+    }
+    snprintf(path, sizeof path, "%s/models/damaged/corrupt", s->folder);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fclose(f) == 0);
+    snprintf(path, sizeof path, "%s/models/none/config.json", s->folder);
+    f = fopen(path, "w");
+    CHECK(f && fputs("{", f) >= 0 && fclose(f) == 0);
+}
+
 /* Asks what stands in lines of "> ", from *at on, and goes behind them and the reply. */
 static void take_exchange(script *s, const char **at)
 {
@@ -511,10 +538,15 @@ static void run(const char *path)
     }
     bytes_str(&text);
     s.text = text.data;
+    if (strstr(s.text, "FOLDER/models")) {
+        make_models(&s);
+    }
     static fake_options f_other;
     serve_thread *other = strstr(s.text, "!! ") == s.text ? start(&s, &f_other, "!! ", &s.other) : NULL;
     serve_thread *t = start(&s, &f, "! ", &s.port);
-    wait_for(&s, "/health", " 200 ");
+    char health[64];
+    snprintf(health, sizeof health, "%s/health", f.serve.path_prefix ? f.serve.path_prefix : "");
+    wait_for(&s, health, " 200 ");
     if (f.tools) { /* of --tools calculator,time */
         wait_for(&s, "/v1/mcp", "\"name\":\"calculator\",\"version\"");
         wait_for(&s, "/v1/mcp", "\"name\":\"time\",\"version\"");

@@ -130,6 +130,12 @@ static void write_signs(script *s, bytes *out, const char *text, size_t n)
             i += digits;
             continue;
         }
+        static const char VERSION[] = PARLEY_VERSION;
+        if (digits && i + sizeof VERSION - 1 <= n && memcmp(text + i, VERSION, sizeof VERSION - 1) == 0) {
+            bytes_append_str(out, "VERSION");
+            i += sizeof VERSION - 1;
+            continue;
+        }
         const size_t folder = strlen(s->folder);
         if (i + folder <= n && memcmp(text + i, s->folder, folder) == 0) {
             bytes_append_str(out, "FOLDER");
