@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "server/chat/chat_screen.h"
 #include "tests/folder.h"
+#include "tests/open_files.h"
 #include "tests/said.h"
 
 static char folder[FOLDER_NAME];
@@ -218,6 +219,16 @@ static void test_terminal(void)
               "\r\033[K\033[2m... 3 s\033[0m\r\033[K\033[2m[2]\033[0m\n");
     CHECK_STR(said_err, "");
 
+    /* An answer that ends in thoughts: the next one begins as the first did. */
+    s = (chat_screen){.is_terminal = true, .has_styles = true, .at_line_start = true};
+    said_begin();
+    show(&s, true, "hm");
+    chat_screen_end(&s);
+    show(&s, false, "No");
+    chat_screen_end(&s);
+    said_end();
+    CHECK_STR(said_out, "\033[2mhm\033[0m\nNo\n");
+
     /* Controls are shown: both ends of each range, and what stands beside it. */
     s = (chat_screen){.is_terminal = true, .at_line_start = true};
     said_begin();
@@ -279,5 +290,6 @@ int main(void)
     test_pipe();
     test_terminal();
     test_styles();
+    CHECK_ALL_CLOSED();
     CHECK_DONE();
 }

@@ -328,6 +328,16 @@ static void test_line(void)
     refused("parley -m", "parley: -m needs a value: PATH\n");
     refused("parley serv", "parley: there is no command \"serv\"; parley --help lists them\n");
     refused("parley ''", "parley: \"\" is one word too many; parley [serve] [-m DIR] [options]\n");
+    static const char *const ALONE[] = {"pull", "remove", "inspect",
+                                        "list", "doctor", "chat"}; /* one word more than it takes */
+    for (int i = 0; i < 6; i++) {
+        char words[64], sentence[64];
+        options taken_in;
+        snprintf(words, sizeof words, i < 3 ? "parley %s one two" : "parley %s two", ALONE[i]);
+        snprintf(sentence, sizeof sentence, "parley: \"two\" is one word too many; parley %s", ALONE[i]);
+        CHECK_INT(parse(&taken_in, words), 2);
+        CHECK(strncmp(said_err, sentence, strlen(sentence)) == 0);
+    }
     refused("parley serve more",
             "parley: \"more\" is one word too many; parley [serve] [-m DIR] [options]\n");
     refused("parley run one two", "parley: \"two\" is one word too many; parley run [-m DIR] [--image FILE] "
