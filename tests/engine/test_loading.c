@@ -1,5 +1,5 @@
-/* What an engine says while it loads: stages for the loading page, in order and with growing shares; warnings where
- * answers will be slower than they need be, and nowhere else. */
+/* What an engine says and does while it loads: stages for the loading page, in order and with growing shares; warnings where
+ * answers will be slower than they need be, and nowhere else; which weights of the tower are quantized. */
 #include <string.h>
 
 #include "base/compiler.h"
@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "compute/kernels/cpu.h"
 #include "engine/engine.h"
+#include "engine/engine_private.h"
 #include "tests/check.h"
 #include "tests/cpu.h"
 #include "tests/folder.h"
@@ -51,6 +52,7 @@ static told load(bytes *said, size_t n_threads, unsigned cpu_mask, int n_bits)
                           .n_threads = n_threads,
                           .cpu_mask = cpu_mask,
                           .layer_bits = n_bits,
+                          .vision_bits = n_bits,
                           .on_event = on_event,
                           .on_load = on_load,
                           .on_load_ctx = &t};
@@ -58,6 +60,11 @@ static told load(bytes *said, size_t n_threads, unsigned cpu_mask, int n_bits)
     (void)remove(log_path);
     log_reopen();
     CHECK_OK(engine_open(&e, &opt, &d), d);
+    size_t n = 0;
+    for (const tensor *at; e && (at = vit_matrix(e->vision, n)); n++) { /* all of the tower's, or none */
+        CHECK_INT(at->data && at->type == DTYPE_Q8, at->data && n_bits == 8);
+    }
+    CHECK(n > 5);
     engine_close(e);
     bytes_clear(said);
     CHECK_OK(file_read(said, log_path, &d), d);
