@@ -124,11 +124,11 @@ static const char *draw(pull_bars *b, const hub_task *tasks, size_t n, unsigned 
     CHECK(write(slave, "\001", 1) == 1);
     size_t got = 0, len = 0;
     while (got < sizeof text - 1 && !memchr(text, '\001', got)) {
-        const ssize_t n = read(master, text + got, sizeof text - 1 - got);
-        if (n <= 0) {
+        const ssize_t more = read(master, text + got, sizeof text - 1 - got);
+        if (more <= 0) {
             break;
         }
-        got += (size_t)n;
+        got += (size_t)more;
     }
     for (size_t i = 0; i + 1 < got; i++) { /* the terminal makes two of an end of a line */
         if (text[i] != '\r' || text[i + 1] != '\n') {
