@@ -239,6 +239,50 @@ static void test_format(int n_bits, const float *stored)
     free(expected);
 }
 
+/* Where files are kept: in XDG_CACHE_HOME if that is a whole path, else below HOME; folders that lack are made. */
+static void test_places(void)
+{
+    static const char *const relative[] = {NULL, "", "cache"};
+    char home[FOLDER_NAME], path[FOLDER_NAME + 32], too_long[3080];
+    struct stat st = {0};
+    float *expected = say_with(check_data("tiny"), 2, ~0u, 8, true);
+    const char *before = getenv("HOME");
+    char *old_home = before ? strdup(before) : NULL;
+    for (size_t i = 0; i < ARRAY_LEN(relative); i++) {
+        folder_make(home);
+        setenv("HOME", home, 1);
+        if (relative[i]) {
+            setenv("XDG_CACHE_HOME", relative[i], 1);
+        } else {
+            unsetenv("XDG_CACHE_HOME");
+        }
+        check_with_warning(expected, 8, NULL);
+        snprintf(path, sizeof path, "%s/.cache/parley", home);
+        CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0755);
+        snprintf(path, sizeof path, "%s/.cache", home);
+        CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0755);
+    }
+    setenv("HOME", "home", 1);
+    check_with_warning(expected, 8, "kept for the next start: neither XDG_CACHE_HOME nor HOME says where\n");
+    unsetenv("HOME");
+    check_with_warning(expected, 8, "kept for the next start: neither XDG_CACHE_HOME nor HOME says where\n");
+    snprintf(path, sizeof path, "%s/made", home); /* this one is made, too */
+    setenv("XDG_CACHE_HOME", path, 1);
+    check_with_warning(expected, 8, NULL);
+    CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0755);
+    memset(too_long, 'x', sizeof too_long - 1);
+    too_long[0] = '/';
+    too_long[sizeof too_long - 1] = '\0';
+    setenv("XDG_CACHE_HOME", too_long, 1);
+    check_with_warning(expected, 8, "the path of the cache folder is too long\n");
+    setenv("XDG_CACHE_HOME", cache, 1);
+    if (old_home) {
+        setenv("HOME", old_home, 1);
+    }
+    free(old_home);
+    free(expected);
+}
+
 /* A tensor that no model uses goes to the converted folder as it is, unless its name has no room there. */
 static void test_long_names(void)
 {
@@ -368,6 +412,8 @@ int main(void)
         CHECK_INT(unlink(cache_file), 0);
     }
     test_copy(0, stored);
+    umask(022);
+    test_places();
     test_long_names();
     test_old_rows();
     free(stored);

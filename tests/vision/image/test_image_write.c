@@ -62,8 +62,29 @@ static void check_columns(int quality, bool apart)
     free(img.rgb);
 }
 
+/* The better the longer: of a picture of many colours. */
+static void check_quality(void)
+{
+    static const int QUALITIES[] = {20, 50, 80, 94};
+    err_detail d = {0};
+    image img = make_image(64, 64);
+    size_t before = 0;
+    for (uint32_t i = 0, x = 1; i < 64 * 64 * 3; i++, x = x * 1664525 + 1013904223) {
+        img.rgb[i] = (uint8_t)(x >> 24);
+    }
+    for (size_t i = 0; i < sizeof QUALITIES / sizeof QUALITIES[0]; i++) {
+        bytes jpeg = bytes_empty(1 << 16);
+        CHECK_OK(image_write_jpeg(&jpeg, &img, (image_size){64, 64}, QUALITIES[i], &d), d);
+        CHECK(jpeg.len > before + before / 8);
+        before = jpeg.len;
+        bytes_deinit(&jpeg);
+    }
+    free(img.rgb);
+}
+
 int main(void)
 {
+    check_quality();
     check_columns(95, true);
     check_columns(75, false);
     check_size(320, 200, 160, 160, 100);
