@@ -71,7 +71,7 @@ def scripts_lines(folder):
         for script in json.loads(path.read_text())["result"]:
             if not script["url"].startswith(f"file://{ROOT}/web/js/"):
                 continue
-            file = os.path.relpath(script["url"].removeprefix("file://"), ROOT)
+            file = os.path.relpath(script["url"].removeprefix("file://").split("?")[0], ROOT)
             text = (ROOT / file).read_text()
             ran = [0] * (len(text) + 1)
             ranges = [r for f in script["functions"] for r in f["ranges"]]
