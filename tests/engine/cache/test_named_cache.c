@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "engine/request.h"
 
 enum { PROMPT = 5 * NN_DELTA_BLOCK + 1, MINE = 5, OTHERS = 6, LENGTH = 4 };
 
@@ -238,6 +239,48 @@ static void test_renamed(void)
     engine_close(e);
 }
 
+/* Of a chat all is named up to the end of its last message, not of an earlier one. */
+static void test_chat(void)
+{
+    static const char texts[][32] = {"You say what you are asked for.", "Say seven words about rivers."};
+    static char template[4096];
+    char disk[FOLDER_NAME];
+    err_detail d = {0};
+    engine_cached found = {0};
+    gen_request *r = NULL;
+    folder_make(disk);
+    snprintf(template, sizeof template, "%s/tools/seedling/chat_template.jinja", PARLEY_SOURCE_DIR);
+    engine *e = answers_open(&(engine_options){.model_dir = check_data("tiny"),
+                                               .template_file = template,
+                                               .n_ctx = 512,
+                                               .n_parallel = 1,
+                                               .cache_mib = 64,
+                                               .cache_disk = disk,
+                                               .cache_disk_mib = 64,
+                                               .exact = true,
+                                               .n_threads = 1});
+    chat_input *in = chat_input_create(1 << 20);
+    chat_part *parts = arena_calloc(in->arena, 2, sizeof *parts);
+    in->messages = arena_calloc(in->arena, 2, sizeof *in->messages);
+    in->n_messages = 2;
+    for (size_t i = 0; i < 2; i++) {
+        parts[i] = (chat_part){.kind = CHAT_TEXT, .text = texts[i], .text_len = strlen(texts[i])};
+        in->messages[i] = (chat_message){
+            .role = i ? CHAT_USER : CHAT_SYSTEM, .parts = &parts[i], .n_parts = 1, .is_string = true};
+    }
+    gen_params_init(&in->params);
+    in->scope = MINE;
+    CHECK_OK(engine_prepare(e, &r, in, NULL, &d), d);
+    chat_input_destroy(in);
+    CHECK(r->n_boundaries >= 2);
+    const int32_t last = (int32_t)r->boundaries[r->n_boundaries - 1].len;
+    gen_request_keep_as(r, "chat");
+    CHECK_INT(run(e, r, NULL), 0);
+    CHECK(engine_find_named(e, MINE, "chat", false, &found));
+    CHECK_INT(found.n_tokens, last);
+    engine_close(e);
+}
+
 /* A folder that is gone takes no prompt: that is told, and answers go on. */
 static void test_lost_folder(void)
 {
@@ -284,6 +327,7 @@ int main(void)
     test_kept();
     test_too_long();
     test_renamed();
+    test_chat();
     test_lost_folder();
     test_shared();
     answers_end();
