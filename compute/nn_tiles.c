@@ -27,6 +27,7 @@
  * L2 cache room for few. */
 enum {
     TILE_COLUMNS = 48,
+    TURNED_COLUMNS = 2 * TILE_LANES,
     K_BLOCK_F32 = 128,
     K_CHUNK_F32 = 1024,
     K_BLOCK_BF16 = 1024,
@@ -230,7 +231,7 @@ static void multiply_panel(const tile_job *job, float *sums, const tile_weights 
 /* Columns of a task. */
 static size_t task_columns(panel_type type)
 {
-    return type == PANEL_X ? TILE_LANES : TILE_COLUMNS;
+    return type == PANEL_X ? TURNED_COLUMNS : TILE_COLUMNS;
 }
 
 static size_t n_column_tasks(panel_type type, const linear_part *p)
@@ -242,7 +243,7 @@ static size_t n_column_tasks(panel_type type, const linear_part *p)
 static void multiply_turned(const tile_job *job, const linear_part *p, float *scratch, size_t n0, size_t n)
 {
     const ops *o = job->c->ops;
-    const size_t N = p->w->dims[0], n_blocks = n_blocks_q(job->K), rows = TILE_LANES;
+    const size_t N = p->w->dims[0], n_blocks = n_blocks_q(job->K), rows = TURNED_COLUMNS;
     const tile_q_rows q = load_rows(job, scratch, p->w, n0, n).q;
     float *turned = scratch + weight_floats(PANEL_Q, job->K);
     const tile_q_turned w = {.u = (uint32_t *)(void *)turned,
@@ -251,19 +252,19 @@ static void multiply_turned(const tile_job *job, const linear_part *p, float *sc
                                  q.minimum ? turned + rows * (quant_columns(job->K) / 4 + n_blocks) : NULL,
                              .halves = q.halves};
     o->turn_q(&w, &q, n, n_blocks);
-    const size_t words = panel_words(PANEL_X, job->K), row_bytes = tensor_row_bytes(p->w);
-    /* The rows that this thread takes next, if tasks go round: lines a panel. */
-    const size_t next = n0 + TILE_LANES * pool_n_threads(job->c->pool);
-    const unsigned char *ahead = (const unsigned char *)p->w->data + next * row_bytes;
-    const size_t lines = next + TILE_LANES > N ? 0 : TILE_LANES * row_bytes / CACHE_LINE / n_panels(job) + 1;
+    const size_t panel = panel_words(PANEL_X, job->K), row_bytes = tensor_row_bytes(p->w);
+    /* The rows that this thread takes next, if tasks go round, are asked for meanwhile. */
+    const size_t next = n0 + rows * pool_n_threads(job->c->pool);
+    prefetch_range ahead = {.at = (const unsigned char *)p->w->data + next * row_bytes};
+    const size_t all = next + rows > N ? 0 : rows * row_bytes / CACHE_LINE + 1;
     const uint32_t *x = job->packed;
     float *out = p->out + job->row0 * N + n0;
-    for (size_t t = 0; t < job->T; t += TILE_X_ROWS, x += words, out += TILE_X_ROWS * N) {
-        for (size_t i = 0; i < lines; i++, ahead += CACHE_LINE) {
-            __builtin_prefetch(ahead, 0, 2);
-        }
-        o->tile_turned(out, N, (const tile_x_share *)(const void *)x, &w, p->bias ? p->bias + n0 : NULL,
-                       min_size(TILE_X_ROWS, job->T - t), n, n_blocks);
+    for (size_t t = 0; t < job->T;
+         t += TILE_X_MOST, out += TILE_X_MOST * N, ahead.at += ahead.lines * CACHE_LINE) {
+        const size_t T = min_size(TILE_X_MOST, job->T - t);
+        ahead.lines = all * T / job->T;
+        o->tile_turned(out, N, (const tile_x_share *)(const void *)(x + t / TILE_X_ROWS * panel), &w,
+                       p->bias ? p->bias + n0 : NULL, T, n, n_blocks, ahead);
     }
 }
 

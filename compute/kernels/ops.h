@@ -81,15 +81,15 @@ typedef struct tile_q_rows {
     bool halves;   /* without: each 16 columns have a scale, two in a block */
 } tile_q_rows;
 
-/* Rows of x that lie side by side for tile_turned, and rows of weights that do. */
-enum { TILE_X_ROWS = 12, TILE_LANES = 16 };
+/* Rows of x that lie side by side for tile_turned, rows of weights that do, and the most rows of x of a call. */
+enum { TILE_X_ROWS = 12, TILE_LANES = 16, TILE_X_MOST = 8 * TILE_X_ROWS };
 
 /* TILE_SHARE blocks of columns of such rows of x: x = scale * q. */
 typedef struct tile_x_share {
     uint32_t q[TILE_SHARE][TILE_X_ROWS]
-              [QUANT_BLOCK / 4];                 /* columns 4i .. 4i+3, the first in the lowest byte */
-    float offset[TILE_SHARE][TILE_X_ROWS];       /* -128 times the sum of the block's q */
-    float offset_first[TILE_SHARE][TILE_X_ROWS]; /* the same of its first 16 columns */
+              [QUANT_BLOCK / 4];                   /* columns 4i .. 4i+3, the first in the lowest byte */
+    int32_t offset[TILE_SHARE][TILE_X_ROWS];       /* -128 times the sum of the block's q */
+    int32_t offset_first[TILE_SHARE][TILE_X_ROWS]; /* the same of its first 16 columns */
     float scale[TILE_X_ROWS];
 } tile_x_share;
 
@@ -101,6 +101,12 @@ typedef struct tile_q_turned {
     float *minimum; /* as scale, each times -1/128, which is what offsets want; or NULL: as in tile_q_rows */
     bool halves;
 } tile_q_turned;
+
+/* Memory that is asked for, a little at a time, while a kernel computes. */
+typedef struct prefetch_range {
+    const unsigned char *at;
+    size_t lines; /* CACHE_LINE bytes each */
+} prefetch_range;
 
 /* Attention in 8 bits: queries, and keys, side by side; keys of a tile, which share the scales of their values, and
  * of a panel of them, whose largest weight is 255; columns of values side by side. */
@@ -213,10 +219,11 @@ typedef struct ops {
     /* N rows of weights, turned; lanes without a row become zeros. The memory of `to` is the caller's, its
      * minimum NULL or not like that of w. */
     void (*turn_q)(const tile_q_turned *to, const tile_q_rows *w, size_t N, size_t n_blocks);
-    /* out[t*out_stride + n] = w[n] . x[t], with the bits of tile_q, + bias[n] unless it is NULL; T <=
-     * TILE_X_ROWS, n_blocks > 0. */
+    /* out[t*out_stride + n] = w[n] . x[t], with the bits of tile_q, + bias[n] unless it is NULL. x: panels of
+     * TILE_X_ROWS rows, each ceil(n_blocks / TILE_SHARE) shares. T <= TILE_X_MOST, n_blocks > 0. `ahead` is for the
+     * cache alone. */
     void (*tile_turned)(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
-                        const float *bias, size_t T, size_t N, size_t n_blocks);
+                        const float *bias, size_t T, size_t N, size_t n_blocks, prefetch_range ahead);
 
     /* ---- block types of GGUF files ---- */
     const ggml_kernels *ggml; /* [GGML_TYPES] */

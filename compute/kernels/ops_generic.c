@@ -373,8 +373,8 @@ static void pack_x_row(tile_x_share *out, size_t n, size_t t, const float *x, si
     out->scale[t] = r.scale;
     for (size_t b = 0; b < n; b++) {
         memcpy(out->q[b][t], r.q[b], sizeof r.q[b]);
-        out->offset_first[b][t] = (float)(-128 * r.sums[b][0]);
-        out->offset[b][t] = (float)(-128 * r.sums[b][1]);
+        out->offset_first[b][t] = -128 * r.sums[b][0];
+        out->offset[b][t] = -128 * r.sums[b][1];
     }
 }
 
@@ -422,9 +422,9 @@ static float turned_part(const tile_x_share *x, size_t t, const tile_q_turned *w
     float sum = 0;
     for (size_t part = b0 * n_parts; part < b1 * n_parts; part++) {
         const size_t b = part / n_parts - b0;
-        const float first = w->halves ? x->offset_first[b][t] : 0,
-                    offset = w->halves && part % 2 == 0 ? first : x->offset[b][t] - first;
-        int32_t whole = 0;
+        const int32_t first = w->halves ? x->offset_first[b][t] : 0,
+                      offset = w->halves && part % 2 == 0 ? first : x->offset[b][t] - first;
+        int32_t whole = w->minimum ? 0 : offset;
         for (size_t i = 0; i < steps; i++) {
             const uint32_t
                 q = x->q[b][t][part % n_parts * steps + i],
@@ -434,22 +434,26 @@ static float turned_part(const tile_x_share *x, size_t t, const tile_q_turned *w
             }
         }
         const size_t at = (n / TILE_LANES * n_blocks * n_parts + part) * TILE_LANES + lane;
-        sum = fmaf((float)whole + (w->minimum ? 0 : offset), w->scale[at], sum);
-        sum = w->minimum ? fmaf(w->minimum[at], offset, sum) : sum;
+        sum = fmaf((float)whole, w->scale[at], sum);
+        sum = w->minimum ? fmaf(w->minimum[at], (float)offset, sum) : sum;
     }
     return sum;
 }
 
 static void tile_turned_generic(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
-                                const float *bias, size_t T, size_t N, size_t n_blocks)
+                                const float *bias, size_t T, size_t N, size_t n_blocks, prefetch_range ahead)
 {
+    const size_t n_shares = (n_blocks + TILE_SHARE - 1) / TILE_SHARE;
+    (void)ahead;
     for (size_t t = 0; t < T; t++) {
+        const tile_x_share *panel = x + t / TILE_X_ROWS * n_shares;
+        const size_t row = t % TILE_X_ROWS;
         for (size_t n = 0; n < N; n++) {
             float sum = 0;
             for (size_t b = 0; b < n_blocks; b += TILE_SHARE) {
                 const size_t end = b + TILE_SHARE < n_blocks ? b + TILE_SHARE : n_blocks;
-                const tile_x_share *share = x + b / TILE_SHARE;
-                sum = fmaf(turned_part(share, t, w, n, n_blocks, b, end), share->scale[t], sum);
+                const tile_x_share *share = panel + b / TILE_SHARE;
+                sum = fmaf(turned_part(share, row, w, n, n_blocks, b, end), share->scale[row], sum);
             }
             out[t * out_stride + n] = bias ? sum + bias[n] : sum;
         }

@@ -44,7 +44,7 @@ void attend_q_vnni(attend_queries *to, const attend_keys *keys);
 void pack_x_vnni(tile_x_share *out, const float *x, size_t x_stride, size_t T, size_t K);
 void turn_q_vnni(const tile_q_turned *to, const tile_q_rows *w, size_t N, size_t n_blocks);
 void tile_turned_vnni(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
-                      const float *bias, size_t T, size_t N, size_t n_blocks);
+                      const float *bias, size_t T, size_t N, size_t n_blocks, prefetch_range ahead);
 void tile_q_amx(float *sums, const tile_q_block *x, const tile_q_rows *w, size_t T, size_t N,
                 size_t n_blocks);
 

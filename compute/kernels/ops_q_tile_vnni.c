@@ -54,8 +54,8 @@ void pack_x_vnni(tile_x_share *out, const float *x, size_t x_stride, size_t T, s
                 sums = _mm256_hadd_epi32(sums, sums);
                 const int32_t first = _mm256_extract_epi32(sums, 0), second = _mm256_extract_epi32(sums, 4);
                 memcpy(out->q[i][t], q + i * QUANT_BLOCK, QUANT_BLOCK);
-                out->offset_first[i][t] = (float)(-128 * first);
-                out->offset[i][t] = (float)(-128 * (first + second));
+                out->offset_first[i][t] = -128 * first;
+                out->offset[i][t] = -128 * (first + second);
             }
         }
     }
@@ -101,145 +101,219 @@ void turn_q_vnni(const tile_q_turned *to, const tile_q_rows *w, size_t N, size_t
     }
 }
 
-/* x's four numbers are the operand that the instruction broadcasts. */
+/* Rows of x that are multiplied together, and groups of 16 rows of weights: their products and sums fill the registers. A
+ * number of x that is broadcast once serves both groups. */
+enum { SIDE_ROWS = 6, GROUPS = 2 };
+
+/* The groups of rows of weights that are multiplied together, from a share of columns on. */
+typedef struct turned_groups {
+    const uint32_t *u[GROUPS];
+    const float *scale[GROUPS], *minimum[GROUPS];
+} turned_groups;
+
+static ALWAYS_INLINE turned_groups groups_at(const tile_kind kind, const tile_q_turned *w, size_t n, size_t b,
+                                             size_t n_blocks, const size_t ng)
+{
+    const size_t n_scales = kind == TILE_HALVES ? 2 : 1;
+    turned_groups of;
+    for (size_t g = 0; g < ng; g++) {
+        const size_t at = (n / TILE_LANES + g) * n_blocks + b;
+        of.u[g] = w->u + at * WORDS * TILE_LANES;
+        of.scale[g] = w->scale + at * n_scales * TILE_LANES;
+        of.minimum[g] = kind == TILE_MINIMA ? w->minimum + at * TILE_LANES : NULL;
+    }
+    return of;
+}
+
+/* Adds part `part` of block b of a share: nt rows from row t on, ng groups. */
+static ALWAYS_INLINE void add_turned(const tile_kind kind, __m512 sum[GROUPS][SIDE_ROWS],
+                                     const tile_x_share *x, size_t b, size_t part, const turned_groups *w,
+                                     size_t t, const size_t nt, const size_t ng)
+{
+    const size_t n_parts = kind == TILE_HALVES ? 2 : 1, steps = WORDS / n_parts, at = b * n_parts + part;
+    __m512i acc[GROUPS][SIDE_ROWS];
+#pragma GCC unroll 6
+    for (size_t r = 0; r < nt; r++) {
+        const int32_t *all = &x->offset[b][t + r], *first = &x->offset_first[b][t + r];
+        __m512i offset = _mm512_setzero_si512();
+        if (kind == TILE_PLAIN) {
+            offset = _mm512_set1_epi32(*all);
+        } else if (kind == TILE_HALVES) {
+            offset = _mm512_set1_epi32(part == 0 ? *first : *all - *first);
+        }
+        for (size_t g = 0; g < ng; g++) {
+            acc[g][r] = offset;
+        }
+    }
+#pragma GCC unroll 8
+    for (size_t k = 0; k < steps; k++) {
+        __m512i u[GROUPS];
+        for (size_t g = 0; g < ng; g++) {
+            u[g] = _mm512_loadu_si512(w->u[g] + (at * steps + k) * TILE_LANES);
+        }
+#pragma GCC unroll 6
+        for (size_t r = 0; r < nt; r++) {
+            const __m512i q = _mm512_set1_epi32((int32_t)x->q[b][t + r][part * steps + k]);
+            for (size_t g = 0; g < ng; g++) {
+                acc[g][r] = add_products(acc[g][r], u[g], q);
+            }
+        }
+    }
+    __m512 scale[GROUPS], minimum[GROUPS];
+    for (size_t g = 0; g < ng; g++) {
+        scale[g] = _mm512_loadu_ps(w->scale[g] + at * TILE_LANES);
+        minimum[g] = kind == TILE_MINIMA ? _mm512_loadu_ps(w->minimum[g] + at * TILE_LANES) : scale[g];
+    }
+#pragma GCC unroll 6
+    for (size_t r = 0; r < nt; r++) {
+        const __m512 offset = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->offset[b][t + r]));
+        for (size_t g = 0; g < ng; g++) {
+            sum[g][r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(acc[g][r]), scale[g], sum[g][r]);
+            if (kind == TILE_MINIMA) {
+                sum[g][r] = _mm512_fmadd_ps(minimum[g], offset, sum[g][r]);
+            }
+        }
+    }
+}
+
+/* What a share of n blocks gives of nt rows from row t on is added to total [nt, GROUPS, TILE_LANES], or begins it. */
+static ALWAYS_INLINE void add_share(const tile_kind kind, float *total, const tile_x_share *x,
+                                    const turned_groups *w, size_t n, bool begins, size_t t, const size_t nt,
+                                    const size_t ng)
+{
+    __m512 sum[GROUPS][SIDE_ROWS];
+#pragma GCC unroll 6
+    for (size_t r = 0; r < nt; r++) {
+        for (size_t g = 0; g < ng; g++) {
+            sum[g][r] = _mm512_setzero_ps();
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        for (size_t part = 0; part < (kind == TILE_HALVES ? 2 : 1); part++) {
+            add_turned(kind, sum, x, i, part, w, t, nt, ng);
+        }
+    }
+#pragma GCC unroll 6
+    for (size_t r = 0; r < nt; r++) {
+        const __m512 scale = _mm512_set1_ps(x->scale[t + r]);
+        for (size_t g = 0; g < ng; g++) {
+            float *at = total + (r * GROUPS + g) * TILE_LANES;
+            const __m512 before = begins ? _mm512_setzero_ps() : _mm512_load_ps(at);
+            _mm512_store_ps(at, _mm512_fmadd_ps(sum[g][r], scale, before));
+        }
+    }
+}
+
+/* Where the sums of a call go: [T, N], `stride` floats from row to row. */
+typedef struct turned_out {
+    float *at;
+    size_t stride;
+} turned_out;
+
+/* T rows against ng groups of rows of weights from row n on, a share of columns after the other, so that those of the
+ * weights stay in the L1 cache; returns what is left of `ahead`. Memory is asked for a few lines at a time: what is read next,
+ * and where the sums go, since a store that misses holds the next ones up. */
+static ALWAYS_INLINE prefetch_range add_shares(const tile_kind kind, float *total, const tile_x_share *x,
+                                               const tile_q_turned *w, turned_out out, size_t n, size_t T,
+                                               size_t n_blocks, const size_t ng, prefetch_range ahead,
+                                               size_t lines)
+{
+    const size_t n_shares = (n_blocks + TILE_SHARE - 1) / TILE_SHARE;
+    for (size_t s = 0; s < n_shares; s++) {
+        const size_t b = s * TILE_SHARE, blocks = n_blocks - b < TILE_SHARE ? n_blocks - b : TILE_SHARE;
+        const turned_groups of = groups_at(kind, w, n, b, n_blocks, ng);
+        size_t asked = s; /* rows of out: every n_shares-th in each share */
+        for (size_t t = 0, nt; t < T; t += nt) {
+            const tile_x_share *panel = x + t / TILE_X_ROWS * n_shares + s;
+            float *at = total + t * GROUPS * TILE_LANES;
+            const size_t row = t % TILE_X_ROWS;
+            for (size_t i = 0; i < lines && ahead.lines > 0; i++, ahead.lines--, ahead.at += CACHE_LINE) {
+                __builtin_prefetch(ahead.at, 0, 2);
+            }
+            for (; asked < t + SIDE_ROWS && asked < T; asked += n_shares) {
+                for (size_t g = 0; g < ng; g++) {
+                    __builtin_prefetch(out.at + asked * out.stride + n + g * TILE_LANES, 1, 2);
+                }
+            }
+            if (T - t >= SIDE_ROWS) {
+                add_share(kind, at, panel, &of, blocks, s == 0, row, nt = SIDE_ROWS, ng);
+            } else if (T - t >= SIDE_ROWS / 2) {
+                add_share(kind, at, panel, &of, blocks, s == 0, row, nt = SIDE_ROWS / 2, ng);
+            } else {
+                add_share(kind, at, panel, &of, blocks, s == 0, row, nt = 1, ng);
+            }
+        }
+    }
+    return ahead;
+}
+
+/* ALWAYS_INLINE: how a kind computes is a constant of each function below. */
+static ALWAYS_INLINE void turned_kind(const tile_kind kind, turned_out out, const tile_x_share *x,
+                                      const tile_q_turned *w, const float *bias, size_t T, size_t N,
+                                      size_t n_blocks, prefetch_range ahead)
+{
+    enum { TOGETHER = GROUPS * TILE_LANES };
+    _Alignas(CACHE_LINE) float total[TILE_X_MOST * TOGETHER];
+    const size_t n_steps = (N + TOGETHER - 1) / TOGETHER * ((n_blocks + TILE_SHARE - 1) / TILE_SHARE) *
+                           ((T + SIDE_ROWS - 1) / SIDE_ROWS);
+    const size_t lines = n_steps > 0 ? ahead.lines / n_steps + 1 : 0;
+    for (size_t n = 0; n < N; n += TOGETHER) {
+        const size_t n_lanes = N - n < TOGETHER ? N - n : TOGETHER;
+        if (n_lanes > TILE_LANES) {
+            ahead = add_shares(kind, total, x, w, out, n, T, n_blocks, GROUPS, ahead, lines);
+        } else {
+            ahead = add_shares(kind, total, x, w, out, n, T, n_blocks, 1, ahead, lines);
+        }
+        for (size_t t = 0; t < T; t++) {
+            for (size_t i = 0; i < n_lanes; i += TILE_LANES) {
+                const size_t lanes = n_lanes - i < TILE_LANES ? n_lanes - i : TILE_LANES;
+                __m512 sum = _mm512_load_ps(total + t * TOGETHER + i);
+                if (bias) {
+                    sum = _mm512_add_ps(sum, v_load_n(bias + n + i, lanes, 0.0f));
+                }
+                v_store_n(out.at + t * out.stride + n + i, sum, lanes);
+            }
+        }
+    }
+}
+
+/* A function for each kind, called by its address: inlined into one, they would share its registers. */
+typedef void turned_fn(turned_out out, const tile_x_share *x, const tile_q_turned *w, const float *bias,
+                       size_t T, size_t N, size_t n_blocks, prefetch_range ahead);
+
+static void turned_plain(turned_out out, const tile_x_share *x, const tile_q_turned *w, const float *bias,
+                         size_t T, size_t N, size_t n_blocks, prefetch_range ahead)
+{
+    turned_kind(TILE_PLAIN, out, x, w, bias, T, N, n_blocks, ahead);
+}
+
+static void turned_minima(turned_out out, const tile_x_share *x, const tile_q_turned *w, const float *bias,
+                          size_t T, size_t N, size_t n_blocks, prefetch_range ahead)
+{
+    turned_kind(TILE_MINIMA, out, x, w, bias, T, N, n_blocks, ahead);
+}
+
+static void turned_halves(turned_out out, const tile_x_share *x, const tile_q_turned *w, const float *bias,
+                          size_t T, size_t N, size_t n_blocks, prefetch_range ahead)
+{
+    turned_kind(TILE_HALVES, out, x, w, bias, T, N, n_blocks, ahead);
+}
+
+void tile_turned_vnni(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
+                      const float *bias, size_t T, size_t N, size_t n_blocks, prefetch_range ahead)
+{
+    turned_fn *const kind = w->halves ? turned_halves : w->minimum ? turned_minima : turned_plain;
+    kind((turned_out){out, out_stride}, x, w, bias, T, N, n_blocks, ahead);
+}
+
+/* ---- attention: 16 queries side by side, numbers of keys and values broadcast ---- */
+
+/* Four numbers of keys or values are the operand that the instruction broadcasts. */
 static ALWAYS_INLINE __m512i add_broadcast(__m512i acc, __m512i u, const uint32_t *x)
 {
     __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(acc) : "v"(u), "m"(*x));
     return acc;
 }
-
-/* Adds part `part` of block b of a share: nt rows from row t on. */
-static ALWAYS_INLINE void add_turned(const tile_kind kind, __m512 sum[TILE_X_ROWS], const tile_x_share *x,
-                                     size_t b, size_t part, const uint32_t *u, const float *scale,
-                                     const float *minimum, size_t t, const size_t nt)
-{
-    const size_t steps = WORDS / (kind == TILE_HALVES ? 2 : 1);
-    __m512i acc[TILE_X_ROWS];
-    for (size_t r = 0; r < nt; r++) {
-        acc[r] = _mm512_setzero_si512();
-    }
-#pragma GCC unroll 8
-    for (size_t k = 0; k < steps; k++) {
-        const __m512i w = _mm512_loadu_si512(u + k * TILE_LANES);
-#pragma GCC unroll 12
-        for (size_t r = 0; r < nt; r++) {
-            acc[r] = add_broadcast(acc[r], w, &x->q[b][t + r][part * steps + k]);
-        }
-    }
-    const __m512 s = _mm512_loadu_ps(scale), m = kind == TILE_MINIMA ? _mm512_loadu_ps(minimum) : s;
-#pragma GCC unroll 12
-    for (size_t r = 0; r < nt; r++) {
-        const float all = x->offset[b][t + r], first = x->offset_first[b][t + r];
-        const __m512 offset = _mm512_set1_ps(kind != TILE_HALVES ? all : part == 0 ? first : all - first);
-        const __m512 whole = _mm512_cvtepi32_ps(acc[r]);
-        if (kind == TILE_MINIMA) {
-            sum[r] = _mm512_fmadd_ps(m, offset, _mm512_fmadd_ps(whole, s, sum[r]));
-        } else {
-            sum[r] = _mm512_fmadd_ps(_mm512_add_ps(whole, offset), s, sum[r]);
-        }
-    }
-}
-
-/* nt rows from row t on against 16 rows of weights, of which the first `lanes` are written. */
-static ALWAYS_INLINE void turned_rows(const tile_kind kind, float *out, size_t out_stride,
-                                      const tile_x_share *x, const tile_q_turned *w, const float *bias,
-                                      size_t lanes, size_t n_blocks, size_t t, const size_t nt)
-{
-    const size_t n_parts = kind == TILE_HALVES ? 2 : 1;
-    const uint32_t *u = w->u;
-    const float *scale = w->scale, *minimum = w->minimum;
-    _Alignas(CACHE_LINE) float total[TILE_X_ROWS][TILE_LANES];
-    for (size_t r = 0; r < nt; r++) { /* a store that misses would hold the next ones up */
-        __builtin_prefetch(out + (t + r) * out_stride, 1, 2);
-    }
-    size_t b = 0;
-    do {
-        const size_t share = n_blocks - b < TILE_SHARE ? n_blocks - b : TILE_SHARE;
-        __m512 sum[TILE_X_ROWS];
-        for (size_t r = 0; r < nt; r++) {
-            sum[r] = _mm512_setzero_ps();
-        }
-        for (size_t i = 0; i < share; i++) {
-            for (size_t part = 0; part < n_parts; part++) {
-                add_turned(kind, sum, x, i, part, u, scale, minimum, t, nt);
-                u += WORDS / n_parts * TILE_LANES;
-                scale += TILE_LANES;
-            }
-            minimum += kind == TILE_MINIMA ? TILE_LANES : 0;
-        }
-        for (size_t r = 0; r < nt; r++) {
-            const __m512 before = b == 0 ? _mm512_setzero_ps() : _mm512_load_ps(total[r]);
-            _mm512_store_ps(total[r], _mm512_fmadd_ps(sum[r], _mm512_set1_ps(x->scale[t + r]), before));
-        }
-        x++;
-        b += TILE_SHARE;
-    } while (b < n_blocks);
-    for (size_t r = 0; r < nt; r++) {
-        __m512 sum = _mm512_load_ps(total[r]);
-        if (bias) {
-            sum = _mm512_add_ps(sum, v_load_n(bias, lanes, 0.0f));
-        }
-        v_store_n(out + (t + r) * out_stride, sum, lanes);
-    }
-}
-
-/* T rows against 16 rows of weights; how many are taken together is a constant of each call. */
-static ALWAYS_INLINE void turned_kind(const tile_kind kind, float *out, size_t out_stride,
-                                      const tile_x_share *x, const tile_q_turned *w, const float *bias,
-                                      size_t T, size_t lanes, size_t n_blocks)
-{
-    if (T == TILE_X_ROWS) {
-        turned_rows(kind, out, out_stride, x, w, bias, lanes, n_blocks, 0, TILE_X_ROWS);
-        return;
-    }
-    size_t t = 0;
-    for (; T - t >= 6; t += 6) {
-        turned_rows(kind, out, out_stride, x, w, bias, lanes, n_blocks, t, 6);
-    }
-    for (; T - t >= 3; t += 3) {
-        turned_rows(kind, out, out_stride, x, w, bias, lanes, n_blocks, t, 3);
-    }
-    for (; t < T; t++) {
-        turned_rows(kind, out, out_stride, x, w, bias, lanes, n_blocks, t, 1);
-    }
-}
-
-/* A function for each kind, called by its address: inlined into one, they would share its registers. */
-typedef void turned_fn(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
-                       const float *bias, size_t T, size_t lanes, size_t n_blocks);
-
-static void turned_plain(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
-                         const float *bias, size_t T, size_t lanes, size_t n_blocks)
-{
-    turned_kind(TILE_PLAIN, out, out_stride, x, w, bias, T, lanes, n_blocks);
-}
-
-static void turned_minima(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
-                          const float *bias, size_t T, size_t lanes, size_t n_blocks)
-{
-    turned_kind(TILE_MINIMA, out, out_stride, x, w, bias, T, lanes, n_blocks);
-}
-
-static void turned_halves(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
-                          const float *bias, size_t T, size_t lanes, size_t n_blocks)
-{
-    turned_kind(TILE_HALVES, out, out_stride, x, w, bias, T, lanes, n_blocks);
-}
-
-void tile_turned_vnni(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
-                      const float *bias, size_t T, size_t N, size_t n_blocks)
-{
-    turned_fn *const kind = w->halves ? turned_halves : w->minimum ? turned_minima : turned_plain;
-    for (size_t n = 0; n < N; n += TILE_LANES) {
-        const tile_q_turned of = {.u = w->u + n * n_blocks * WORDS,
-                                  .scale = w->scale + n * n_blocks * (w->halves ? 2 : 1),
-                                  .minimum = w->minimum ? w->minimum + n * n_blocks : NULL};
-        kind(out + n, out_stride, x, &of, bias ? bias + n : NULL, T, N - n < TILE_LANES ? N - n : TILE_LANES,
-             n_blocks);
-    }
-}
-
-/* ---- attention: 16 queries side by side, numbers of keys and values broadcast ---- */
 
 /* Keys whose products exist together; the same of columns of values, which have sums besides. */
 enum { KEYS = ATTEND_SIDE, COLUMNS = ATTEND_COLUMNS, LANES = ATTEND_SIDE };

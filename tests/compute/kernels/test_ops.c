@@ -290,11 +290,13 @@ static void turned_case(bool minima, bool halves, size_t T, size_t N, size_t K, 
     const size_t n_blocks = quant_columns(K) / QUANT_BLOCK, columns = n_blocks * QUANT_BLOCK;
     const size_t n_scales = halves ? 2 * n_blocks : n_blocks,
                  lanes = (N + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
-    const size_t bytes = ((n_blocks + TILE_SHARE - 1) / TILE_SHARE + 1) * sizeof(tile_x_share);
+    const size_t n_shares = (n_blocks + TILE_SHARE - 1) / TILE_SHARE,
+                 n_panels = (T + TILE_X_ROWS - 1) / TILE_X_ROWS;
+    const size_t bytes = (n_panels * n_shares + 1) * sizeof(tile_x_share);
     float *x = rng_floats(T * (K + slack) + 1, 2), *scale = rng_floats(N * (n_scales + 2), 1),
           *minimum = rng_floats(N * (n_scales + 2), 1), *bias = rng_floats(N, 1);
     tile_x_share *p = malloc(bytes), *q = malloc(bytes);
-    tile_q_block *panel = malloc(n_blocks * sizeof *panel);
+    tile_q_block *panel[2];
     uint8_t *u = malloc(N * (columns + slack));
     for (size_t i = 0; i < N * (columns + slack); i++) {
         u[i] = (uint8_t)(minima ? rng_u32() % 16 : 1 + rng_u32() % 255);
@@ -303,10 +305,12 @@ static void turned_case(bool minima, bool halves, size_t T, size_t N, size_t K, 
     for (size_t k = 0; k < K; k++) {
         x[(T - 1) * (K + slack) + k] = 0; /* a row of zeros has no scale */
     }
-    vec->pack_x(p, x, K + slack, T, K);
-    gen->pack_x(q, x, K + slack, T, K);
+    for (size_t t = 0; t < T; t += TILE_X_ROWS) {
+        const size_t some = T - t < TILE_X_ROWS ? T - t : TILE_X_ROWS, at = t / TILE_X_ROWS * n_shares;
+        vec->pack_x(p + at, x + t * (K + slack), K + slack, some, K);
+        gen->pack_x(q + at, x + t * (K + slack), K + slack, some, K);
+    }
     CHECK(memcmp(p, q, bytes) == 0);
-    gen->pack_q(panel, x, K + slack, T, K);
 
     const tile_q_rows w = {.u = u,
                            .u_stride = columns + slack,
@@ -324,21 +328,34 @@ static void turned_case(bool minima, bool halves, size_t T, size_t N, size_t K, 
     }
     CHECK(memcmp(words[0], words[1], lanes * (columns / 4 + 2 * n_scales) * sizeof **words) == 0);
 
-    float *sums = malloc(N * TILE_ROWS * sizeof *sums);
-    gen->tile_q(sums, panel, &w, T, N, n_blocks);
+    float *sums[2];
+    for (size_t i = 0; i < 2; i++) {
+        const size_t first = i * TILE_ROWS;
+        panel[i] = malloc(n_blocks * sizeof **panel);
+        sums[i] = malloc(N * TILE_ROWS * sizeof **sums);
+        if (first < T) {
+            const size_t some = T - first < TILE_ROWS ? T - first : TILE_ROWS;
+            gen->pack_q(panel[i], x + first * (K + slack), K + slack, some, K);
+            gen->tile_q(sums[i], panel[i], &w, some, N, n_blocks);
+        }
+    }
     for (size_t i = 0; i < 4; i++) {
         float *out = guard(&out_a, T * (N + slack));
-        (i % 2 ? gen : vec)->tile_turned(out, N + slack, p, &turned[0], i < 2 ? bias : NULL, T, N, n_blocks);
+        (i % 2 ? gen : vec)
+            ->tile_turned(out, N + slack, p, &turned[0], i < 2 ? bias : NULL, T, N, n_blocks,
+                          (prefetch_range){u, i});
         for (size_t t = 0; t < T; t++) {
             for (size_t n = 0; n < N; n++) {
-                const float sum = sums[n * TILE_ROWS + t];
+                const float sum = sums[t / TILE_ROWS][n * TILE_ROWS + t % TILE_ROWS];
                 CHECK(out[t * (N + slack) + n] == (i < 2 ? sum + bias[n] : sum));
             }
         }
         check_guard(&out_a);
     }
-    free(x), free(scale), free(minimum), free(bias), free(p), free(q), free(panel), free(u), free(sums);
-    free(words[0]), free(words[1]);
+    free(x), free(scale), free(minimum), free(bias), free(p), free(q), free(u);
+    for (size_t i = 0; i < 2; i++) {
+        free(panel[i]), free(sums[i]), free(words[i]);
+    }
 }
 
 static void check_tiles(void)
@@ -356,7 +373,8 @@ static void check_tiles(void)
         }
         pack_case_q(T, K ? K : 300, i % 3);
         if (vec->tile_turned) {
-            turned_case(i % 3 == 1, i % 3 == 2, 1 + i % TILE_X_ROWS, N + i / 8 * 7, K ? K : 300, i % 5);
+            turned_case(i % 3 == 1, i % 3 == 2, i == 7 ? TILE_X_MOST : 1 + i % (2 * TILE_X_ROWS + 3),
+                        N + i / 8 * 7, K ? K : 300, i % 5);
         }
     }
 }
