@@ -218,6 +218,7 @@ static void test_bars(void)
     CHECK_STR(draw(&b, t, 1, 19), "the terminal is too narrow for bars, which take 20 "
                                   "columns\na/model-00001-of-00002.safetensors: 20 % of 210 MB\n");
     CHECK_INT(b.n_drawn, 0);
+    pull_bars_end(&b);
 }
 
 /* The rate is that of late: of half a second at least, a third of it new. */

@@ -56,7 +56,7 @@ static void send_all(int fd, const void *data, size_t n)
 static void receive(int fd, bytes *in, const char *end)
 {
     char piece[65536];
-    while (!end || !memmem(in->data, in->len, end, strlen(end))) {
+    while (!end || in->len == 0 || !memmem(in->data, in->len, end, strlen(end))) {
         const ssize_t n = recv(fd, piece, sizeof piece, 0);
         if (n <= 0) {
             break;
@@ -382,10 +382,12 @@ static void ask_socket(script *s, const char *head, const char *body)
 
 /* ---- a file ---- */
 
-/* Starts a server with the words of the lines that begin with `mark`; they must live as long as it does. */
+/* Starts a server with the words of the lines that begin with `mark`. */
 static serve_thread *start(script *s, fake_options *f, const char *mark, int *port)
 {
-    char **words = calloc(MOST_WORDS, sizeof *words);
+    static char *lines[2], *all[2][MOST_WORDS]; /* until the process ends, as options point to them */
+    const size_t server = strlen(mark) - 2;
+    char **words = all[server];
     int n = 0;
     bytes text = bytes_empty(BYTES);
     const size_t skip = strlen(mark);
@@ -395,9 +397,9 @@ static serve_thread *start(script *s, fake_options *f, const char *mark, int *po
             bytes_append_char(&text, ' ');
         }
     }
-    char *c = strdup(bytes_str(&text));
+    char *c = lines[server] = strdup(bytes_str(&text));
     bytes_deinit(&text);
-    if (!words || !c) {
+    if (!c) {
         exit(1);
     }
     while (*(c += strspn(c, " ")) && n < MOST_WORDS) {
