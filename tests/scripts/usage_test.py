@@ -15,6 +15,7 @@ import unittest
 
 ROOT = pathlib.Path(sys.argv[1])
 COMPILER = [sys.argv[2], "-std=gnu17", "-fsyntax-only", "-DPARLEY_SOURCE_DIR=\"\"", "-DPARLEY_BUILD_DIR=\"\"",
+            "-DPARLEY_VERSION=\"\"", "-D_GNU_SOURCE",
             "-Werror=implicit-function-declaration",
             "-Werror=incompatible-pointer-types", "-Werror=int-conversion"]
 FOLDERS = ("base", "bench", "compute", "engine", "model", "server", "tests", "text", "tools", "vision")

@@ -355,7 +355,7 @@ static void test_budget(void)
     CHECK_INT(pc.image_max_pixels, 70 * 48 * 48);
     CHECK_INT(pc.video_max_pixels, 140 * 48 * 48);
     CHECK_INT(pc.video_frames, 6);
-    CHECK_NEAR(pc.mean[0], 0.5, 0); /* nothing is normalised */
+    CHECK_NEAR(pc.mean[0], 0.5, 0);                                      /* nothing is normalised */
     for (pc.video_frames = 1; pc.video_frames <= 2; pc.video_frames++) { /* a small number is one, too */
         CHECK_OK(processor_sample_frames(&pc, 100, 24, 0, 0, indices, 64, &n, &d), d);
         CHECK_INT(n, pc.video_frames);
