@@ -252,20 +252,12 @@ static void multiply_turned(const tile_job *job, const linear_part *p, float *sc
                                  q.minimum ? turned + rows * (quant_columns(job->K) / 4 + n_blocks) : NULL,
                              .halves = q.halves};
     o->turn_q(&w, &q, n, n_blocks);
-    const size_t panel = panel_words(PANEL_X, job->K), row_bytes = tensor_row_bytes(p->w);
     /* The rows that this thread takes next, if tasks go round, are asked for meanwhile. */
-    const size_t next = n0 + rows * pool_n_threads(job->c->pool);
-    prefetch_range ahead = {.at = (const unsigned char *)p->w->data + next * row_bytes};
-    const size_t all = next + rows > N ? 0 : rows * row_bytes / CACHE_LINE + 1;
-    const uint32_t *x = job->packed;
-    float *out = p->out + job->row0 * N + n0;
-    for (size_t t = 0; t < job->T;
-         t += TILE_X_MOST, out += TILE_X_MOST * N, ahead.at += ahead.lines * CACHE_LINE) {
-        const size_t T = min_size(TILE_X_MOST, job->T - t);
-        ahead.lines = all * T / job->T;
-        o->tile_turned(out, N, (const tile_x_share *)(const void *)(x + t / TILE_X_ROWS * panel), &w,
-                       p->bias ? p->bias + n0 : NULL, T, n, n_blocks, ahead);
-    }
+    const size_t next = n0 + rows * pool_n_threads(job->c->pool), row_bytes = tensor_row_bytes(p->w);
+    const prefetch_range ahead = {.at = (const unsigned char *)p->w->data + next * row_bytes,
+                                  .lines = next + rows > N ? 0 : rows * row_bytes / CACHE_LINE};
+    o->tile_turned(p->out + job->row0 * N + n0, N, (const tile_x_share *)(const void *)job->packed, &w,
+                   p->bias ? p->bias + n0 : NULL, job->T, n, n_blocks, ahead);
 }
 
 /* T rows of n floats are asked for before they are written: they lie far apart, and a store that

@@ -81,8 +81,8 @@ typedef struct tile_q_rows {
     bool halves;   /* without: each 16 columns have a scale, two in a block */
 } tile_q_rows;
 
-/* Rows of x that lie side by side for tile_turned, rows of weights that do, and the most rows of x of a call. */
-enum { TILE_X_ROWS = 12, TILE_LANES = 16, TILE_X_MOST = 8 * TILE_X_ROWS };
+/* Rows of x that lie side by side for tile_turned, and rows of weights that do. */
+enum { TILE_X_ROWS = 12, TILE_LANES = 16 };
 
 /* TILE_SHARE blocks of columns of such rows of x: x = scale * q. */
 typedef struct tile_x_share {
@@ -220,8 +220,7 @@ typedef struct ops {
      * minimum NULL or not like that of w. */
     void (*turn_q)(const tile_q_turned *to, const tile_q_rows *w, size_t N, size_t n_blocks);
     /* out[t*out_stride + n] = w[n] . x[t], with the bits of tile_q, + bias[n] unless it is NULL. x: panels of
-     * TILE_X_ROWS rows, each ceil(n_blocks / TILE_SHARE) shares. T <= TILE_X_MOST, n_blocks > 0. `ahead` is for the
-     * cache alone. */
+     * TILE_X_ROWS rows, each ceil(n_blocks / TILE_SHARE) shares; n_blocks > 0. `ahead` is for the cache alone. */
     void (*tile_turned)(float *out, size_t out_stride, const tile_x_share *x, const tile_q_turned *w,
                         const float *bias, size_t T, size_t N, size_t n_blocks, prefetch_range ahead);
 

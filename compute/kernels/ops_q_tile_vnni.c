@@ -102,8 +102,8 @@ void turn_q_vnni(const tile_q_turned *to, const tile_q_rows *w, size_t N, size_t
 }
 
 /* Rows of x that are multiplied together, and groups of 16 rows of weights: their products and sums fill the registers. A
- * number of x that is broadcast once serves both groups. */
-enum { SIDE_ROWS = 6, GROUPS = 2 };
+ * number of x that is broadcast once serves both groups. ROWS_MOST rows of x share a reading of the weights. */
+enum { SIDE_ROWS = 6, GROUPS = 2, TOGETHER = GROUPS * TILE_LANES, ROWS_MOST = 8 * TILE_X_ROWS };
 
 /* The groups of rows of weights that are multiplied together, from a share of columns on. */
 typedef struct turned_groups {
@@ -225,7 +225,7 @@ static ALWAYS_INLINE prefetch_range add_shares(const tile_kind kind, float *tota
         size_t asked = s; /* rows of out: every n_shares-th in each share */
         for (size_t t = 0, nt; t < T; t += nt) {
             const tile_x_share *panel = x + t / TILE_X_ROWS * n_shares + s;
-            float *at = total + t * GROUPS * TILE_LANES;
+            float *at = total + t * TOGETHER;
             const size_t row = t % TILE_X_ROWS;
             for (size_t i = 0; i < lines && ahead.lines > 0; i++, ahead.lines--, ahead.at += CACHE_LINE) {
                 __builtin_prefetch(ahead.at, 0, 2);
@@ -247,32 +247,42 @@ static ALWAYS_INLINE prefetch_range add_shares(const tile_kind kind, float *tota
     return ahead;
 }
 
+/* Sums of T rows and n_lanes rows of weights from row n on, with their bias unless that is NULL. */
+static ALWAYS_INLINE void write_sums(turned_out out, const float *total, const float *bias, size_t n,
+                                     size_t T, size_t n_lanes)
+{
+    for (size_t t = 0; t < T; t++) {
+        for (size_t i = 0; i < n_lanes; i += TILE_LANES) {
+            const size_t lanes = n_lanes - i < TILE_LANES ? n_lanes - i : TILE_LANES;
+            __m512 sum = _mm512_load_ps(total + t * TOGETHER + i);
+            if (bias) {
+                sum = _mm512_add_ps(sum, v_load_n(bias + n + i, lanes, 0.0f));
+            }
+            v_store_n(out.at + t * out.stride + n + i, sum, lanes);
+        }
+    }
+}
+
 /* ALWAYS_INLINE: how a kind computes is a constant of each function below. */
 static ALWAYS_INLINE void turned_kind(const tile_kind kind, turned_out out, const tile_x_share *x,
                                       const tile_q_turned *w, const float *bias, size_t T, size_t N,
                                       size_t n_blocks, prefetch_range ahead)
 {
-    enum { TOGETHER = GROUPS * TILE_LANES };
-    _Alignas(CACHE_LINE) float total[TILE_X_MOST * TOGETHER];
-    const size_t n_steps = (N + TOGETHER - 1) / TOGETHER * ((n_blocks + TILE_SHARE - 1) / TILE_SHARE) *
-                           ((T + SIDE_ROWS - 1) / SIDE_ROWS);
+    _Alignas(CACHE_LINE) float total[ROWS_MOST * TOGETHER];
+    const size_t n_shares = (n_blocks + TILE_SHARE - 1) / TILE_SHARE,
+                 n_steps = (N + TOGETHER - 1) / TOGETHER * n_shares * ((T + SIDE_ROWS - 1) / SIDE_ROWS);
     const size_t lines = n_steps > 0 ? ahead.lines / n_steps + 1 : 0;
-    for (size_t n = 0; n < N; n += TOGETHER) {
-        const size_t n_lanes = N - n < TOGETHER ? N - n : TOGETHER;
-        if (n_lanes > TILE_LANES) {
-            ahead = add_shares(kind, total, x, w, out, n, T, n_blocks, GROUPS, ahead, lines);
-        } else {
-            ahead = add_shares(kind, total, x, w, out, n, T, n_blocks, 1, ahead, lines);
-        }
-        for (size_t t = 0; t < T; t++) {
-            for (size_t i = 0; i < n_lanes; i += TILE_LANES) {
-                const size_t lanes = n_lanes - i < TILE_LANES ? n_lanes - i : TILE_LANES;
-                __m512 sum = _mm512_load_ps(total + t * TOGETHER + i);
-                if (bias) {
-                    sum = _mm512_add_ps(sum, v_load_n(bias + n + i, lanes, 0.0f));
-                }
-                v_store_n(out.at + t * out.stride + n + i, sum, lanes);
+    for (size_t t0 = 0; t0 < T; t0 += ROWS_MOST, out.at += ROWS_MOST * out.stride) {
+        const size_t rows = T - t0 < ROWS_MOST ? T - t0 : ROWS_MOST;
+        const tile_x_share *panels = x + t0 / TILE_X_ROWS * n_shares;
+        for (size_t n = 0; n < N; n += TOGETHER) {
+            const size_t n_lanes = N - n < TOGETHER ? N - n : TOGETHER;
+            if (n_lanes > TILE_LANES) {
+                ahead = add_shares(kind, total, panels, w, out, n, rows, n_blocks, GROUPS, ahead, lines);
+            } else {
+                ahead = add_shares(kind, total, panels, w, out, n, rows, n_blocks, 1, ahead, lines);
             }
+            write_sums(out, total, bias, n, rows, n_lanes);
         }
     }
 }

@@ -373,8 +373,8 @@ static void check_tiles(void)
         }
         pack_case_q(T, K ? K : 300, i % 3);
         if (vec->tile_turned) {
-            turned_case(i % 3 == 1, i % 3 == 2, i == 7 ? TILE_X_MOST : 1 + i % (2 * TILE_X_ROWS + 3),
-                        N + i / 8 * 7, K ? K : 300, i % 5);
+            turned_case(i % 3 == 1, i % 3 == 2, i == 7 ? 100 : 1 + i % (2 * TILE_X_ROWS + 3), N + i / 8 * 7,
+                        K ? K : 300, i % 5);
         }
     }
 }
