@@ -15,9 +15,11 @@ static uint64_t next_id = 1;
 
 static bool is_shared; /* all scopes are one */
 
-static engine *open_engine(const char *disk, int32_t n_ctx)
+/* template: a file, or NULL for that of the model. */
+static engine *open_with(const char *disk, int32_t n_ctx, const char *template)
 {
     return answers_open(&(engine_options){.model_dir = check_data("tiny"),
+                                          .template_file = template,
                                           .n_ctx = n_ctx,
                                           .n_parallel = 1,
                                           .cache_mib = 64,
@@ -27,6 +29,11 @@ static engine *open_engine(const char *disk, int32_t n_ctx)
                                           .share_cache = is_shared,
                                           .exact = true,
                                           .n_threads = 1});
+}
+
+static engine *open_engine(const char *disk, int32_t n_ctx)
+{
+    return open_with(disk, n_ctx, NULL);
 }
 
 /* The request's cached tokens, or minus the error of its end, whose name goes to `why`. */
@@ -250,15 +257,7 @@ static void test_chat(void)
     gen_request *r = NULL;
     folder_make(disk);
     snprintf(template, sizeof template, "%s/tools/seedling/chat_template.jinja", PARLEY_SOURCE_DIR);
-    engine *e = answers_open(&(engine_options){.model_dir = check_data("tiny"),
-                                               .template_file = template,
-                                               .n_ctx = 512,
-                                               .n_parallel = 1,
-                                               .cache_mib = 64,
-                                               .cache_disk = disk,
-                                               .cache_disk_mib = 64,
-                                               .exact = true,
-                                               .n_threads = 1});
+    engine *e = open_with(disk, 512, template);
     chat_input *in = chat_input_create(1 << 20);
     chat_part *parts = arena_calloc(in->arena, 2, sizeof *parts);
     in->messages = arena_calloc(in->arena, 2, sizeof *in->messages);
