@@ -53,17 +53,23 @@ static void test_same_pixels(void)
     job.program = "/proc/self/exe";
     CHECK_OK(image_reader_measure(&plan, &job, &d), d);
     CHECK(plan.bytes > bytes_here); /* the process, too */
-    CHECK_OK(image_reader_read(&there, &job, &plan, 64, 32, &d), d);
-    CHECK_INT(there.width, 64);
-    CHECK_INT(there.height, 32);
-    uint8_t *resized = malloc((size_t)64 * 32 * 3);
-    if (here.rgb && there.rgb && resized) {
-        CHECK_OK(resize_bicubic(resized, 64, 32, here.rgb, 320, 200, &d), d);
-        CHECK(memcmp(resized, there.rgb, (size_t)64 * 32 * 3) == 0);
+    /* Also where one of its sides stays. */
+    static const int32_t SIZES[][2] = {{64, 32}, {64, 200}, {320, 32}, {7, 5}};
+    for (size_t i = 0; i < ARRAY_LEN(SIZES); i++) {
+        const int32_t width = SIZES[i][0], height = SIZES[i][1];
+        const size_t n = (size_t)width * (size_t)height * 3;
+        CHECK_OK(image_reader_read(&there, &job, &plan, width, height, &d), d);
+        CHECK_INT(there.width, width);
+        CHECK_INT(there.height, height);
+        uint8_t *resized = malloc(n);
+        if (here.rgb && there.rgb && resized) {
+            CHECK_OK(resize_bicubic(resized, width, height, here.rgb, 320, 200, &d), d);
+            CHECK(memcmp(resized, there.rgb, n) == 0);
+        }
+        free(resized);
+        image_deinit(&there);
     }
-    free(resized);
     image_deinit(&here);
-    image_deinit(&there);
 }
 
 /* The smallest image is one, too. */
