@@ -141,8 +141,119 @@ static void test_policy(void)
     CHECK(play(&p, 1000, 0.95, 0.8, 20, &depths) > 0.95); /* right, but as dear as steps */
 }
 
+/* ---- the policy by hand ---- */
+
+static void test_ms(void)
+{
+    lookup_policy p = {0};
+    CHECK_NEAR(lookup_policy_ms(&p, 1), 0, 0); /* nothing measured */
+    lookup_policy_cost(&p, 2, 0);
+    CHECK_NEAR(lookup_policy_ms(&p, 2), 0, 0);
+    lookup_policy_cost(&p, 2, 20);
+    lookup_policy_cost(&p, 5, 35);
+    CHECK_NEAR(lookup_policy_ms(&p, 1), 20, 1e-12); /* fewer than any: as the fewest */
+    CHECK_NEAR(lookup_policy_ms(&p, 2), 20, 1e-12);
+    CHECK_NEAR(lookup_policy_ms(&p, 3), 25, 1e-12); /* between two */
+    CHECK_NEAR(lookup_policy_ms(&p, 4), 30, 1e-12);
+    CHECK_NEAR(lookup_policy_ms(&p, 5), 35, 1e-12);
+    CHECK_NEAR(lookup_policy_ms(&p, 7), 35 * 1.04, 1e-12); /* more than any looks cheap */
+    lookup_policy_cost(&p, 2, 10);                         /* an average */
+    CHECK_NEAR(lookup_policy_ms(&p, 2), 15, 1e-12);
+    p = (lookup_policy){.rows_ms[NN_ROWS_EXACT] = 50};
+    CHECK_NEAR(lookup_policy_ms(&p, 1), 50, 1e-12);
+    CHECK_NEAR(lookup_policy_ms(&p, NN_ROWS_EXACT), 50, 1e-12);
+    p.rows_ms[1] = 19;
+    CHECK_NEAR(lookup_policy_ms(&p, 2), 20, 1e-12);
+    p = (lookup_policy){.rows_ms[1] = 10};
+    CHECK_NEAR(lookup_policy_ms(&p, 1), 10, 1e-12);
+    CHECK_NEAR(lookup_policy_ms(&p, NN_ROWS_EXACT), 10 * 1.62, 1e-12);
+}
+
+/* What is believed of matches of each length before any was judged: the chance of a guess, and how many pay where a row
+ * more costs 2 % of a step. */
+static void test_lengths(void)
+{
+    static const struct {
+        int32_t len;
+        double chance;
+        int32_t depth;
+    } cases[] = {{2, 0.3, 3}, {3, 0.5, 4}, {4, 0.5, 4},  {5, 0.6, 6},
+                 {8, 0.6, 6}, {9, 0.8, 8}, {16, 0.8, 8}, {17, 0.9, 8}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        lookup_policy p = {.rows_ms[1] = 10};
+        lookup_step step = {.tokens = 1, .ms = 10, .chance = 1, .rows = 1};
+        CHECK_INT(lookup_policy_depth(&p, &step, cases[i].len, 8), cases[i].depth);
+        CHECK_INT(lookup_policy_depth(&p, &step, cases[i].len, 2), 2);
+        for (int at = 0; at < 20; at++) { /* no probe either */
+            CHECK_INT(lookup_policy_depth(&p, &step, cases[i].len, 0), 0);
+        }
+        step.chance = 0.5; /* behind drafts of another kind */
+        lookup_policy_add(&p, &step, cases[i].len, 2);
+        CHECK_NEAR(step.tokens, 1 + 0.5 * cases[i].chance * (1 + cases[i].chance), 1e-12);
+        CHECK_NEAR(step.ms, 10.4, 1e-12);
+        CHECK_INT(step.rows, 3);
+        step.ms = 0; /* not measured */
+        for (int at = 0; at < 20; at++) {
+            CHECK_INT(lookup_policy_depth(&p, &step, cases[i].len, 8), 0);
+        }
+    }
+}
+
+static void test_results(void)
+{
+    lookup_policy p = {0};
+    lookup_policy_result(&p, 2, 3, 1); /* right, wrong, not judged */
+    CHECK_NEAR(p.classes[0].right, 0.65 - 0.65 / 3, 1e-12);
+    CHECK_INT(p.classes[0].n_seen, 2);
+    lookup_policy_result(&p, 20, 2, 2);
+    CHECK_NEAR(p.classes[4].right, 0.9 + 0.05 + 0.05 / 3, 1e-12);
+    for (int i = 0; i < 30; i++) {
+        lookup_policy_result(&p, 20, 1, 1);
+    }
+    const double was = p.classes[4].right;
+    lookup_policy_result(&p, 20, 1, 0);
+    CHECK_NEAR(p.classes[4].right, was * 15 / 16, 1e-12);
+    for (int i = 0; i < 100; i++) {
+        lookup_policy_result(&p, 20, 1, 0);
+    }
+    CHECK_NEAR(p.classes[4].right, 0.01, 1e-12);
+}
+
+/* What pays must pay 5 % more; what does not is probed, less and less often; beside the best depth another is taken
+ * now and then. */
+static void test_probes(void)
+{
+    static const int apart[] = {16, 32, 64, 128, 256, 512, 512};
+    const lookup_step step = {.tokens = 1, .ms = 10, .chance = 1, .rows = 1};
+    lookup_policy p = {.rows_ms = {0, 10, 14.4}, .classes[1].right = 0.5};
+    for (size_t i = 0; i < sizeof apart / sizeof apart[0]; i++) {
+        for (int at = 1; at <= apart[i]; at++) {
+            CHECK_INT(lookup_policy_depth(&p, &step, 4, 1), at == apart[i]);
+        }
+    }
+    CHECK_INT(lookup_policy_depth(&p, &step, 4, 1), 0);
+    p.rows_ms[2] = 14.2;
+    CHECK_INT(lookup_policy_depth(&p, &step, 4, 1), 1);
+    p.rows_ms[2] = 14.4;
+    for (int at = 1; at <= 16; at++) { /* as at first */
+        CHECK_INT(lookup_policy_depth(&p, &step, 4, 1), at == 16);
+    }
+    p = (lookup_policy){.rows_ms[1] = 10};
+    for (int at = 1; at <= 64; at++) {
+        CHECK_INT(lookup_policy_depth(&p, &step, 2, 8), at % 32 ? 3 : 4);
+    }
+    p.n_followed = 31;
+    CHECK_INT(lookup_policy_depth(&p, &step, 2, 2), 1);
+    p.n_followed = 31;
+    CHECK_INT(lookup_policy_depth(&p, &step, 2, 1), 1);
+}
+
 int main(void)
 {
+    test_ms();
+    test_lengths();
+    test_results();
+    test_probes();
     test_guesses();
     test_images();
     test_long();
