@@ -3,6 +3,7 @@
 #include "base/json.h"
 
 #include "base/limits.h"
+#include "tests/base/json_faults.h"
 #include "tests/check.h"
 
 #include <unistd.h>
@@ -763,6 +764,7 @@ int main(void)
     test_nul();
     test_prefixes();
     test_place();
+    check_faults();
     test_limits();
     test_values();
     test_ints();

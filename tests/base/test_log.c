@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "tests/check.h"
+#include "tests/open_files.h"
 
 static char path[] = "/tmp/parley_log_XXXXXX";
 static int real_stderr;
@@ -205,7 +206,9 @@ static void test_file(bytes *out)
     snprintf(moved, sizeof moved, "%s.1", name);
     CHECK(rename(name, moved) == 0);
     log_info("srv", "second");
+    const size_t n_open = open_files();
     log_reopen();
+    CHECK_INT(open_files(), n_open);
     log_info("srv", "third");
     bytes_clear(out);
     CHECK_OK(file_read(out, moved, &d), d);
