@@ -204,7 +204,7 @@ static void append_json_text(bytes *out, const char *text, size_t len, bool ensu
     size_t done = 0;
     for (size_t i = 0; i < len;) {
         unsigned char byte = (unsigned char)text[i];
-        bool plain = byte >= 0x20 && byte != '"' && byte != '\\' && (byte < 0x80 || !ensure_ascii);
+        bool plain = byte >= 0x20 && byte != '"' && byte != '\\' && (byte < 0x7f || !ensure_ascii);
         if (plain) {
             i++;
             continue;

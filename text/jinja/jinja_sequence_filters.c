@@ -474,7 +474,7 @@ static bool filter_slice(const jinja_frame *f, jinja_value *out)
         jinja_value row = jinja_new_list(&f->r->m);
         jinja_push_all(&f->r->m, row.as.seq, list.as.seq->items + at, per + (i < extra));
         at += per + (i < extra);
-        if (f->v[1] && f->v[1]->type != JINJA_NONE && i >= extra && extra > 0) {
+        if (f->v[1] && f->v[1]->type != JINJA_NONE && i >= extra) {
             jinja_push(&f->r->m, row.as.seq, *f->v[1]);
         }
         jinja_push(&f->r->m, out->as.seq, row);

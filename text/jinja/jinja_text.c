@@ -360,7 +360,7 @@ static bool append_with_spec(jinja_render *r, bytes *b, const jinja_value *v, co
     if (p->type && p->type != 's') {
         return jinja_fail(r, "unknown format code '%c'", p->type);
     }
-    if (p->comma && v->type == JINJA_INT) {
+    if ((p->comma || p->sign) && v->type == JINJA_INT) {
         return append_integer(r, b, v, p);
     }
     if (v->type == JINJA_FLOAT && p->precision >= 0) {
