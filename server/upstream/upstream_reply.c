@@ -47,6 +47,7 @@ static void fail_memory(upstream_reply *r)
     if (r->error == ERR_OK) {
         r->error = err_set(&r->detail, ERR_NOMEM, "there is not enough memory");
     }
+    r->finish = GEN_FINISH_ERROR;
     r->is_done = true;
 }
 
@@ -124,10 +125,20 @@ static void add(upstream_reply *r, gen_text_kind kind, const char *text, size_t 
         *last = (upstream_piece){.kind = kind, .at = r->texts.len};
     }
     bytes_append(&r->texts, text, len);
-    last->len += len;
+    last->len = r->texts.len - last->at;
     if (r->texts.failed) {
         fail_memory(r);
     }
+}
+
+/* What was written here, and freed. */
+static void add_written(upstream_reply *r, gen_text_kind kind, bytes *text)
+{
+    add(r, kind, bytes_str(text), text->len);
+    if (text->failed) {
+        fail_memory(r);
+    }
+    bytes_deinit(text);
 }
 
 static void end_call(upstream_reply *r)
@@ -165,9 +176,8 @@ static void take_call(upstream_reply *r, const json *v, int64_t position)
     if (json_is(arguments, JSON_OBJECT)) { /* not as text, which some do */
         bytes text = bytes_empty(LIMIT_UPSTREAM_EVENT_BYTES);
         json_write(&text, arguments);
-        add(r, GEN_TEXT_ARGUMENTS, bytes_str(&text), text.len);
+        add_written(r, GEN_TEXT_ARGUMENTS, &text);
         r->has_arguments = true;
-        bytes_deinit(&text);
     } else {
         const char *text = json_str(arguments, "");
         add(r, GEN_TEXT_ARGUMENTS, text, strlen(text));
@@ -210,8 +220,7 @@ static void take_logprobs(upstream_reply *r, const json *list)
         }
         bytes_append_str(&out, "]}");
     }
-    add(r, GEN_TEXT_LOGPROBS, bytes_str(&out), out.len);
-    bytes_deinit(&out);
+    add_written(r, GEN_TEXT_LOGPROBS, &out);
 }
 
 /* logprobs of Completions: {"tokens":[..],"token_logprobs":[..],"top_logprobs":[{token: logprob}]} */
@@ -235,8 +244,7 @@ static void take_old_logprobs(upstream_reply *r, const json *v)
         p = p ? json_next(p) : NULL;
         top = top ? json_next(top) : NULL;
     }
-    add(r, GEN_TEXT_LOGPROBS, bytes_str(&out), out.len);
-    bytes_deinit(&out);
+    add_written(r, GEN_TEXT_LOGPROBS, &out);
 }
 
 /* ---- a chunk, or the document ---- */
@@ -395,12 +403,14 @@ static void take_lines(upstream_reply *r, const char *data, size_t n)
             take_line(r, data, len);
         } else {
             bytes_append(&r->held, data, len);
-            if (end) {
+            if (end && !r->held.failed) {
                 take_line(r, bytes_str(&r->held), r->held.len);
                 bytes_clear(&r->held);
             }
         }
-        if (r->held.failed || r->event.failed) {
+        if (r->held.no_memory || r->event.no_memory) {
+            fail_memory(r);
+        } else if (r->held.failed || r->event.failed) {
             fail(r, "upstream_too_large", "has sent an event that is too large");
         }
         data += len + (end != NULL);
@@ -431,7 +441,9 @@ bool upstream_reply_push(upstream_reply *r, const char *data, size_t n)
         take_lines(r, data, n);
     } else {
         bytes_append(&r->held, data, n);
-        if (r->held.failed) {
+        if (r->held.no_memory) {
+            fail_memory(r);
+        } else if (r->held.failed) {
             if (r->status != 200) {
                 take_error(r, NULL, r->status);
             }
@@ -508,6 +520,9 @@ void upstream_reply_finish(upstream_reply *r)
             parse(r, bytes_str(&r->held), r->held.len);
         } else {
             const err_code err = json_parse(&doc, bytes_str(&r->held), r->held.len, LIMIT_JSON_DEPTH, NULL);
+            if (err == ERR_NOMEM) {
+                fail_memory(r);
+            }
             take_error(r, err == ERR_OK ? json_root(doc) : NULL, r->status);
             json_free(doc);
         }
