@@ -128,3 +128,5 @@ endif()
 
 # The server with the double of the engine in one process.
 target_sources(test_transcripts PRIVATE ${fake_sources})
+# Tokens that the test makes up.
+target_link_options(test_answer PRIVATE -Wl,--wrap=engine_token_bytes)
