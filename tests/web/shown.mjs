@@ -1,0 +1,213 @@
+/** What elements of the page show and do, without a browser, as files of text:
+ *
+ *     written('models', [{ says: 'one model', element: 'model-list', given: () => ({ chat: chatOf(), connection: wire({}) }) }]);
+ *
+ * is the test of shown/models.txt. For each state the file has what it shows, a tag a line, and what comes of everything that
+ * can be pressed, typed or chosen there, each done to an element that is made anew: what the chat, the server and the page
+ * are told, what the element holds then, and which lines it shows then. What is like the state before is left out. PARLEY_WRITE=1 writes the files of today, whose
+ * difference is then to be read. A state has: says, its words; element and given, what its fields are, or render, a template;
+ * after(view), what happens before it is looked at; typed, what is typed into its fields.
+ */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import test from 'node:test';
+import { makeStorage, makeTime } from './made_up.mjs';
+import { Node, done, elementOf, flat, plain, withoutBrowser } from './made_up_lit.mjs';
+
+process.env.TZ = 'UTC';
+export const time = makeTime();
+globalThis.Date = class extends Date {
+    constructor(...given) {
+        super(...(given.length ? given : [time.now()]));
+    }
+};
+export const kept = new Map();
+let random = 0;
+Object.defineProperty(crypto, 'getRandomValues', { value: (list) => list.fill((random += 1)) });
+const noting = (called) => new Proxy({}, { get: (_, verb) => (verb === 'then' ? undefined : (...given) => void done.push(`${called}.${String(verb)} ${given.map(plain).join(' ')}`.trim())) });
+Object.assign(globalThis, {
+    window: globalThis, innerWidth: 1200, innerHeight: 800, isSecureContext: true, localStorage: makeStorage(kept),
+    matchMedia: () => Object.assign(new EventTarget(), { matches: false }), addEventListener() {}, removeEventListener() {}, dispatchEvent: (event) => done.push(`the window tells ${event.type}`),
+    requestAnimationFrame: (fn) => setTimeout(fn, 16), getSelection: () => ({ isCollapsed: true, rangeCount: 0, toString: () => '', removeAllRanges() {} }), getComputedStyle: () => ({ direction: 'ltr', lineHeight: '20px', getPropertyValue: () => '' }),
+    IntersectionObserver: class { observe() {} disconnect() {} }, ResizeObserver: class { observe() {} disconnect() {} unobserve() {} },
+    location: Object.assign(new URL('http://host/#/'), { reload: () => done.push('the page is loaded anew') }), history: noting('history'), confirm: (words) => Boolean(done.push(`asked: ${words}`)),
+    FormData: class { get(name) { return ` typed ${name} `; } },
+});
+Object.defineProperty(globalThis, 'navigator', { configurable: true, value: { onLine: true, language: 'en', clipboard: { writeText: async (text) => void done.push(`copies ${plain(text)}`) } } });
+URL.createObjectURL = () => 'blob:x';
+
+/** Something whose verbs are noted. @param {string} called @param {any} data @param {string[]} verbs */
+export function madeUp(called, data = {}, verbs = []) {
+    const thing = Object.assign(new EventTarget(), data);
+    Object.defineProperty(thing, 'isMadeUp', { value: true });
+    for (const verb of verbs) thing[verb] ??= (...given) => void done.push(`${called}.${verb} ${given.map(plain).join(' ')}`.trim());
+    return thing;
+}
+
+/** A connection whose replies are given by path: [body, status], or nothing where the server is away. @param {Record<string, any>} replies */
+export const wire = (replies = {}, more = {}) => madeUp('connection', {
+    state: 'open', key: '', server: null, failures: 0,
+    async fetch(path, { method = 'GET', body, headers, cache } = {}) {
+        done.push(['asks', method, path, body ?? '', headers?.['X-Api-Key'] ? 'with the key' : '', cache ?? ''].filter(Boolean).join(' '));
+        const said = typeof replies[path] === 'function' ? replies[path]() : replies[path];
+        if (!said) throw new TypeError('network');
+        return new Response(JSON.stringify(said[0]), { status: said[1] ?? 200 });
+    },
+    ...more,
+}, ['connect', 'setKey', 'retry']);
+
+const { Chat } = await withoutBrowser('state/chat.js');
+const VERBS = Object.getOwnPropertyNames(Chat.prototype).filter((name) => name !== 'constructor' && typeof Object.getOwnPropertyDescriptor(Chat.prototype, name).value === 'function');
+
+/** A chat with these messages, each behind the one before unless it says otherwise. @param {any[]} messages @param {any} more */
+export function chatOf(messages = [], more = {}) {
+    const settings = { newChat: {}, theme: 'dark', language: '', textSize: 'normal', enterSends: true, follow: true, notify: false, imageSize: 1 << 20, videoRate: 0, apiKey: '', ...more.kept };
+    const all = messages.map((one, i) => ({ parent: messages[i - 1]?.id ?? null, status: 'done', attachments: [], text: '', ...one }));
+    return madeUp('chat', {
+        current: { id: 'c1', title: 'Title', head: all.at(-1)?.id ?? null, messages: Object.fromEntries(all.map((one) => [one.id, one])), options: {}, ...more.current },
+        list: [], progress: new Map(), unread: new Set(), stored: { used: 2048, most: 0 }, models: [], queue: [], model: {}, running: new Map(),
+        history: madeUp('history', { remote: false, available: true, movable: 0, waiting: new Set(), ...more.history }, ['move', 'save']),
+        settings: { get: (name) => settings[name], set: (name, value) => void done.push(`settings.set ${name} ${plain(value)}`) },
+        connection: wire(), uploads: madeUp('uploads', { progressOf: () => null, stateOf: () => null }, ['start', 'cancel', 'retry']),
+        isRunning: () => false, isBusy: () => false, ...Object.fromEntries(Object.entries(more).filter(([name]) => !['kept', 'current', 'history'].includes(name))),
+    }, VERBS);
+}
+
+const lines = (text) => text.replace(/(?<=>)(?=<(?!\/))|(?<=<\/\w[\w-]*>)(?=[^<\s]|<)/g, '\n').split('\n').map((line) => `    ${line.trim()}`);
+const fields = (view, given) => Object.fromEntries(Object.entries(view).filter(([name, value]) => !/^_|^render|^has|^is[A-Z]/.test(name) && !(name in given && typeof value === 'object')).map(([name, value]) => [name, value?.isMadeUp ? 'made up' : plain(value)]));
+
+/** What is in one list and not in the other. @param {string[]} list @param {string[]} other */
+function without(list, other) {
+    const left = [...other];
+    return list.filter((line) => {
+        const at = left.indexOf(line);
+        if (at >= 0) left.splice(at, 1);
+        return at < 0;
+    });
+}
+
+/** Stands for lines that are not written. @param {string[]} list */
+const sum = (list) => createHash('sha256').update(list.join('\n')).digest('hex').slice(0, 8);
+
+async function make(one) {
+    random = 0;
+    done.length = 0;
+    Node.found = { ...one.found };
+    kept.clear();
+    for (const [name, value] of Object.entries(one.stored ?? {})) kept.set(name, JSON.stringify(value));
+    if (one.render) return { render: one.render };
+    const view = new (elementOf(one.element))();
+    const given = one.given();
+    Object.assign(view, given);
+    const changed = new Map(Object.keys(given).map((name) => [name, undefined]));
+    view.willUpdate?.(changed);
+    view.connectedCallback && Object.getPrototypeOf(view).hasOwnProperty('connectedCallback') && one.connects !== false && connect(view);
+    if (one.begins !== false) view.firstUpdated?.(changed);
+    view.updated?.(changed);
+    await time.settle();
+    await one.after?.(view);
+    await time.settle();
+    return view;
+}
+
+/** Without what Lit does then. */
+function connect(view) {
+    const lit = Object.getPrototypeOf(Object.getPrototypeOf(view));
+    Object.defineProperty(lit, 'connectedCallback', { configurable: true, value() {} });
+    view.connectedCallback();
+}
+
+/** Lines of a change that are written; the others have a sum. */
+const MOST = 10;
+const KEYS = ['Enter', 'Escape', 'ArrowDown', 'ArrowUp', 'ArrowLeft', 'ArrowRight', 'Home', 'End', 'Tab', 'x'];
+
+/** What can happen at a handler. @param {string} type @param {string} tag @param {any} one */
+function happenings(type, tag, one) {
+    const event = (says, fieldsOfTarget = {}, more = {}) => {
+        const target = new Node('it', fieldsOfTarget);
+        return [says, {
+            isMadeUp: true, type, target, currentTarget: target, button: 0, detail: undefined, composedPath: () => [target], ...more,
+            preventDefault: () => done.push('not what the browser does'), stopPropagation: () => done.push('goes no further'),
+        }];
+    };
+    if (/^key/.test(type)) return (one.keys ?? KEYS).map((key) => event(` ${key}`, { value: 'typed' }, { key: key.replace(/.*\+/, ''), shiftKey: /Shift/.test(key), ctrlKey: /Ctrl/.test(key) }));
+    if (/^(change|input)$/.test(type) && /type="(checkbox|radio)"/.test(tag)) return [true, false].map((checked) => event(checked ? ' on' : ' off', { checked }));
+    if (type === 'change' && /type="file"/.test(tag)) return [event('', { files: [new File(['x'], 'a.json')], value: 'a.json' })];
+    if (/^(change|input)$/.test(type)) return (one.typed ?? (/type="number"/.test(tag) ? ['', '0.5', '7.6', '-99', '1e9', 'x'] : ['', ' typed '])).map((value) => event(` ${JSON.stringify(value)}`, { value }));
+    if (/toggle$/.test(type)) return ['open', 'closed'].map((newState) => event(` ${newState}`, { open: newState === 'open' }, { newState }));
+    if (/^(submit|blur)$/.test(type)) return (one.typed ?? ['', ' typed ']).map((value) => event(` ${JSON.stringify(value)}`, { value, elements: new Proxy({}, { get: () => ({ value }) }), querySelector: (selector) => new Node(selector, { value }), closest: (selector) => new Node(`^${selector}`, { querySelector: (inner) => new Node(inner, { value }) }) }));
+    return [event('', {}, one.events?.[type] ?? {})];
+}
+
+/** @param {string} text @param {number} i */
+function tagOf(text, i) {
+    const at = text.search(new RegExp(`@[\\w-]+="${i}"`));
+    const [begin, end] = [text.lastIndexOf('<', at), text.indexOf('>', at)];
+    const [, type] = /@([\w-]+)/.exec(text.slice(at)) ?? [];
+    const tag = text.slice(begin, end + 1);
+    const words = /^<(?:form|div|details|section)\b/.test(tag) ? '' : text.slice(end + 1, end + 200).split(/<\/?(?:button|a|summary|label|input)\b/)[0];
+    const label = /aria-label="([^"]*)"/.exec(tag)?.[1] ?? (words.replace(/<[^>]*>|\([a-z]\w+\)/g, '').trim().slice(0, 60) || /name="([^"]*)"/.exec(tag)?.[1]) ?? '';
+    return { type, tag, name: `${/^<([\w-]+)/.exec(tag)?.[1]} ${label}`.trim() };
+}
+
+/** @param {any} one @param {string[]} before what the state before it showed
+ * @param {Set<string>} known what came of things is written once */
+async function page(one, before, known) {
+    const out = [`## ${one.says}`];
+    const view = await make(one);
+    out.push(...done.map((line) => `begins: ${line}`));
+    const handlers = [];
+    const text = flat(view.render(), handlers);
+    const whole = lines(text.replace(/ @[\w-]+="\d+"/g, ''));
+    const [less, more] = [without(before, whole), without(whole, before)];
+    if (less.length + more.length < whole.length / 2) out.push(`as before, but for these lines (${sum(whole)}):`, ...less.map((line) => `  - ${line.trim()}`), ...more.map((line) => `  + ${line.trim()}`));
+    else out.push(...whole);
+    for (let i = 0; i < handlers.length; i += 1) {
+        const { type, tag, name } = tagOf(text, i);
+        if (one.presses && !one.presses.test(`${type} ${name}`)) continue;
+        for (const [says, event] of happenings(type, tag, one)) {
+            const next = await make(one);
+            const again = [];
+            const shown = lines(flat(next.render(), again).replace(/ @[\w-]+="\d+"/g, ''));
+            const given = one.given?.() ?? {};
+            const was = fields(next, given);
+            const keptWas = kept.get(one.kept);
+            const targetWas = { ...event.target };
+            done.length = 0;
+            try {
+                const handler = again[i].handleEvent?.bind(again[i]) ?? again[i];
+                await Promise.race([handler.call(next, event), time.settle()]);
+                await time.pass(one.waits ?? 0);
+            } catch (error) {
+                done.push(`fails: ${error.message}`);
+            }
+            const after = fields(next, given);
+            const told = done.slice();
+            for (const [key, value] of Object.entries(event.target)) if (targetWas[key] !== value && typeof value !== 'function') told.push(`the field's ${key} = ${plain(value)}`);
+            for (const [key, value] of Object.entries(after)) if (value !== was[key]) told.push(`${key} = ${value}`);
+            if (kept.get(one.kept) !== keptWas) told.push(`keeps ${kept.get(one.kept)}`);
+            const shows = one.render ? shown : lines(flat(next.render(), []).replace(/ @[\w-]+="\d+"/g, ''));
+            const moved = [...without(shown, shows).map((line) => `- ${line.trim()}`), ...without(shows, shown).map((line) => `+ ${line.trim()}`)];
+            const what = `${type} ${name}${says}`;
+            const came = [what, ...told, ...moved].join('\n');
+            if ((told.length || moved.length) && !known.has(came)) out.push(what, ...[...told, ...moved.slice(0, MOST), ...(moved.length > MOST ? [`and ${moved.length - MOST} more (${sum(moved)})`] : [])].map((line) => `    ${line}`));
+            known.add(came);
+        }
+    }
+    return { text: out.join('\n'), whole };
+}
+
+/** The test of shown/NAME.txt. @param {string} name @param {any[]} states */
+export function written(name, states) {
+    const place = new URL(`shown/${name}.txt`, import.meta.url);
+    test(name, async () => {
+        const [all, known] = [[], new Set()];
+        for (const [i, one] of states.entries()) all.push(await page(one, states[i - 1]?.element === one.element ? all[i - 1]?.whole ?? [] : [], known));
+        const text = `${all.map((one) => one.text).join('\n\n')}\n`;
+        if (process.env.PARLEY_WRITE) writeFileSync(place, text);
+        const [is, was] = [text, readFileSync(place, 'utf8')].map((one) => one.split('\n'));
+        const at = is.findIndex((line, i) => line !== was[i]);
+        if (at >= 0 || is.length !== was.length) assert.fail(`${place.pathname}:${at + 1}: expected\n${was.slice(at, at + 3).join('\n')}\nbut it is\n${is.slice(at, at + 3).join('\n')}`);
+    });
+}
