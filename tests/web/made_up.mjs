@@ -54,6 +54,8 @@ export function makeTime() {
             now = Math.max(now, end); // what was run may have slept
             await settle();
         },
+        /** Nothing is due any more. */
+        clear: () => timers.clear(),
         /** The device sleeps: nothing runs meanwhile. */
         sleep: (ms) => (now += ms),
     };

@@ -68,6 +68,14 @@ for (const verb of ['focus', 'blur', 'select', 'click', 'remove', 'append', 'pre
     };
 }
 
+Object.defineProperty(Node.prototype, 'value', { value: '', writable: true });
+Object.defineProperty(Node.prototype, 'dataset', {
+    get: () => ({}),
+    set(value) {
+        Object.defineProperty(this, 'dataset', { value });
+    },
+});
+
 class Element extends Node {
     constructor() {
         super('');
@@ -103,11 +111,11 @@ export const withoutBrowser = (name) => import(new URL(`../../web/js/${name}`, i
 
 /** A value as a short text; of what a test made up only its name. @param {any} value @returns {string} */
 export function plain(value) {
-    return JSON.stringify(value, (key, one) => (typeof one === 'function' ? 'a function' : one instanceof Node ? `node ${one.called}` : one instanceof Set ? { set: [...one] } : one instanceof Map ? { map: [...one] } : one instanceof Blob ? `${one.constructor.name} ${one.name ?? ''} ${one.type} ${one.size}` : one && typeof one === 'object' && one.toJSON === undefined && /** @type {any} */ (one).isMadeUp ? 'made up' : one === undefined ? 'undefined' : one)) ?? String(value);
+    return JSON.stringify(value, (key, one) => (typeof one === 'function' ? 'a function' : one?.kind && one.mime ? `${one.kind} ${one.name}${one.note ? ` (${one.note})` : ''}${one.video ? ` ${JSON.stringify(one.video)}` : ''}${one.blob ? '' : ' without its bytes'}` : one instanceof Node ? `node ${one.called}` : one instanceof Set ? { set: [...one] } : one instanceof Map ? { map: [...one] } : one instanceof Blob ? [one.constructor.name, one.name, one.type, one.size].filter(Boolean).join(' ') : one && typeof one === 'object' && one.toJSON === undefined && /** @type {any} */ (one).isMadeUp ? 'made up' : one === undefined ? 'undefined' : one)) ?? String(value);
 }
 
-const { live, repeat } = await import('../../web/vendor/lit.js');
-const [LIVE, REPEAT] = [live(1), repeat([], () => 1)].map((one) => /** @type {any} */ (one)._$litDirective$);
+const { guard, live, repeat } = await import('../../web/vendor/lit.js');
+const [LIVE, REPEAT, GUARD] = [live(1), repeat([], () => 1), guard([], () => 1)].map((one) => /** @type {any} */ (one)._$litDirective$);
 const { icon } = await withoutBrowser('views/icons.js');
 const { readFileSync } = await import('node:fs');
 const drawn = new Map([...readFileSync(new URL('../../web/js/views/icons.js', import.meta.url), 'utf8').matchAll(/^ {4}(\w+): svg/gm)].map(([, name]) => [/** @type {any} */ (icon(name)).values[1], name]));
@@ -120,6 +128,7 @@ function raw(value, handlers) {
     if (Array.isArray(value)) return value.map((one) => raw(one, handlers)).join('');
     if (value?._$litDirective$ === LIVE) return raw(value.values[0], handlers);
     if (value?._$litDirective$ === REPEAT) return [...value.values[0]].map((one, i) => raw(value.values.at(-1)(one, i), handlers)).join('');
+    if (value?._$litDirective$ === GUARD) return raw(value.values[1](), handlers);
     if (!value?.strings) return ['string', 'number'].includes(typeof value) ? String(value) : '';
     if (handlers && drawn.has(value.values[1])) return `(${drawn.get(value.values[1])})`;
     let text = '';

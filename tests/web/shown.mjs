@@ -6,7 +6,8 @@
  * can be pressed, typed or chosen there, each done to an element that is made anew: what the chat, the server and the page
  * are told, what the element holds then, and which lines it shows then. What is like the state before is left out. PARLEY_WRITE=1 writes the files of today, whose
  * difference is then to be read. A state has: says, its words; element and given, what its fields are, or render, a template;
- * after(view), what happens before it is looked at; typed, what is typed into its fields.
+ * after(view), what happens before it is looked at; typed, what is typed into its fields; presses, which of its handlers are
+ * called; does, what else happens to it; until(view), what is waited for then; found, nodes of the page by their selectors.
  */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -25,14 +26,17 @@ globalThis.Date = class extends Date {
 export const kept = new Map();
 let random = 0;
 Object.defineProperty(crypto, 'getRandomValues', { value: (list) => list.fill((random += 1)) });
+/** What the window's events call, of the last element that was made. @type {Record<string, any>} */
+export const listeners = {};
 const noting = (called) => new Proxy({}, { get: (_, verb) => (verb === 'then' ? undefined : (...given) => void done.push(`${called}.${String(verb)} ${given.map(plain).join(' ')}`.trim())) });
 Object.assign(globalThis, {
     window: globalThis, innerWidth: 1200, innerHeight: 800, isSecureContext: true, localStorage: makeStorage(kept),
-    matchMedia: () => Object.assign(new EventTarget(), { matches: false }), addEventListener() {}, removeEventListener() {}, dispatchEvent: (event) => done.push(`the window tells ${event.type}`),
+    matchMedia: () => Object.assign(new EventTarget(), { matches: false }), addEventListener: (type, fn) => (listeners[type] = fn), removeEventListener: (type) => delete listeners[type], dispatchEvent: (event) => done.push(`the window tells ${event.type}`),
     requestAnimationFrame: (fn) => setTimeout(fn, 16), getSelection: () => ({ isCollapsed: true, rangeCount: 0, toString: () => '', removeAllRanges() {} }), getComputedStyle: () => ({ direction: 'ltr', lineHeight: '20px', getPropertyValue: () => '' }),
     IntersectionObserver: class { observe() {} disconnect() {} }, ResizeObserver: class { observe() {} disconnect() {} unobserve() {} },
     location: Object.assign(new URL('http://host/#/'), { reload: () => done.push('the page is loaded anew') }), history: noting('history'), confirm: (words) => Boolean(done.push(`asked: ${words}`)),
-    FormData: class { get(name) { return ` typed ${name} `; } },
+    FormData: class { get(name) { return Node.found[`typed ${name}`] ?? ` typed ${name} `; } getAll(name) { return Node.found[`chosen ${name}`] ?? []; } },
+    CSS: { supports: () => true },
 });
 Object.defineProperty(globalThis, 'navigator', { configurable: true, value: { onLine: true, language: 'en', clipboard: { writeText: async (text) => void done.push(`copies ${plain(text)}`) } } });
 URL.createObjectURL = () => 'blob:x';
@@ -45,12 +49,13 @@ export function madeUp(called, data = {}, verbs = []) {
     return thing;
 }
 
-/** A connection whose replies are given by path: [body, status], or nothing where the server is away. @param {Record<string, any>} replies */
+/** A connection whose replies are given by path, or by method and path: [body, status], or nothing where the server is away. @param {Record<string, any>} replies */
 export const wire = (replies = {}, more = {}) => madeUp('connection', {
     state: 'open', key: '', server: null, failures: 0,
     async fetch(path, { method = 'GET', body, headers, cache } = {}) {
         done.push(['asks', method, path, body ?? '', headers?.['X-Api-Key'] ? 'with the key' : '', cache ?? ''].filter(Boolean).join(' '));
-        const said = typeof replies[path] === 'function' ? replies[path]() : replies[path];
+        const given = replies[`${method} ${path}`] ?? replies[path];
+        const said = typeof given === 'function' ? given() : given;
         if (!said) throw new TypeError('network');
         return new Response(JSON.stringify(said[0]), { status: said[1] ?? 200 });
     },
@@ -75,7 +80,7 @@ export function chatOf(messages = [], more = {}) {
 }
 
 const lines = (text) => text.replace(/(?<=>)(?=<(?!\/))|(?<=<\/\w[\w-]*>)(?=[^<\s]|<)/g, '\n').split('\n').map((line) => `    ${line.trim()}`);
-const fields = (view, given) => Object.fromEntries(Object.entries(view).filter(([name, value]) => !/^_|^render|^has|^is[A-Z]/.test(name) && !(name in given && typeof value === 'object')).map(([name, value]) => [name, value?.isMadeUp ? 'made up' : plain(value)]));
+const fields = (view, given) => Object.fromEntries(Object.entries(view).filter(([name, value]) => !/^_|^render|^has|^is[A-Z]|[tT]imer$|^counting$|^memo$/.test(name) && !(name in given && typeof value === 'object')).map(([name, value]) => [name, value?.isMadeUp ? 'made up' : plain(value)]));
 
 /** What is in one list and not in the other. @param {string[]} list @param {string[]} other */
 function without(list, other) {
@@ -92,8 +97,9 @@ const sum = (list) => createHash('sha256').update(list.join('\n')).digest('hex')
 
 async function make(one) {
     random = 0;
+    time.clear();
     done.length = 0;
-    Node.found = { ...one.found };
+    Node.found = { ...(typeof one.found === 'function' ? one.found() : one.found) };
     kept.clear();
     for (const [name, value] of Object.entries(one.stored ?? {})) kept.set(name, JSON.stringify(value));
     if (one.render) return { render: one.render };
@@ -163,38 +169,39 @@ async function page(one, before, known) {
     const [less, more] = [without(before, whole), without(whole, before)];
     if (less.length + more.length < whole.length / 2) out.push(`as before, but for these lines (${sum(whole)}):`, ...less.map((line) => `  - ${line.trim()}`), ...more.map((line) => `  + ${line.trim()}`));
     else out.push(...whole);
+    /** @param {string} what @param {any} event @param {(view: any, handlers: any[]) => any} act */
+    const happens = async (what, event, act) => {
+        const next = await make(one);
+        const again = [];
+        const shown = lines(flat(next.render(), again).replace(/ @[\w-]+="\d+"/g, ''));
+        const given = one.given?.() ?? {};
+        const was = fields(next, given);
+        const keptWas = kept.get(one.kept);
+        const targetWas = { ...event.target };
+        done.length = 0;
+        try {
+            await Promise.race([act(next, again), time.settle()]);
+            if (one.until) await time.until(() => one.until(next));
+            await time.pass(one.waits ?? 0);
+        } catch (error) {
+            done.push(`fails: ${error.message}`);
+        }
+        const told = done.slice();
+        for (const [key, value] of Object.entries(event.target ?? {})) if (targetWas[key] !== value && typeof value !== 'function') told.push(`the field's ${key} = ${plain(value)}`);
+        for (const [key, value] of Object.entries(fields(next, given))) if (value !== was[key]) told.push(`${key} = ${value}`);
+        if (kept.get(one.kept) !== keptWas) told.push(`keeps ${kept.get(one.kept)}`);
+        const shows = one.render ? shown : lines(flat(next.render(), []).replace(/ @[\w-]+="\d+"/g, ''));
+        const moved = [...without(shown, shows).map((line) => `- ${line.trim()}`), ...without(shows, shown).map((line) => `+ ${line.trim()}`)];
+        const came = [what, ...told, ...moved].join('\n');
+        if ((told.length || moved.length) && !known.has(came)) out.push(what, ...[...told, ...moved.slice(0, MOST), ...(moved.length > MOST ? [`and ${moved.length - MOST} more (${sum(moved)})`] : [])].map((line) => `    ${line}`));
+        known.add(came);
+    };
     for (let i = 0; i < handlers.length; i += 1) {
         const { type, tag, name } = tagOf(text, i);
         if (one.presses && !one.presses.test(`${type} ${name}`)) continue;
-        for (const [says, event] of happenings(type, tag, one)) {
-            const next = await make(one);
-            const again = [];
-            const shown = lines(flat(next.render(), again).replace(/ @[\w-]+="\d+"/g, ''));
-            const given = one.given?.() ?? {};
-            const was = fields(next, given);
-            const keptWas = kept.get(one.kept);
-            const targetWas = { ...event.target };
-            done.length = 0;
-            try {
-                const handler = again[i].handleEvent?.bind(again[i]) ?? again[i];
-                await Promise.race([handler.call(next, event), time.settle()]);
-                await time.pass(one.waits ?? 0);
-            } catch (error) {
-                done.push(`fails: ${error.message}`);
-            }
-            const after = fields(next, given);
-            const told = done.slice();
-            for (const [key, value] of Object.entries(event.target)) if (targetWas[key] !== value && typeof value !== 'function') told.push(`the field's ${key} = ${plain(value)}`);
-            for (const [key, value] of Object.entries(after)) if (value !== was[key]) told.push(`${key} = ${value}`);
-            if (kept.get(one.kept) !== keptWas) told.push(`keeps ${kept.get(one.kept)}`);
-            const shows = one.render ? shown : lines(flat(next.render(), []).replace(/ @[\w-]+="\d+"/g, ''));
-            const moved = [...without(shown, shows).map((line) => `- ${line.trim()}`), ...without(shows, shown).map((line) => `+ ${line.trim()}`)];
-            const what = `${type} ${name}${says}`;
-            const came = [what, ...told, ...moved].join('\n');
-            if ((told.length || moved.length) && !known.has(came)) out.push(what, ...[...told, ...moved.slice(0, MOST), ...(moved.length > MOST ? [`and ${moved.length - MOST} more (${sum(moved)})`] : [])].map((line) => `    ${line}`));
-            known.add(came);
-        }
+        for (const [says, event] of happenings(type, tag, one)) await happens(`${type} ${name}${says}`, event, (next, again) => (again[i].handleEvent?.bind(again[i]) ?? again[i]).call(next, event));
     }
+    for (const [says, act] of Object.entries(one.does ?? {})) await happens(says, {}, act);
     return { text: out.join('\n'), whole };
 }
 

@@ -1,0 +1,285 @@
+/** What elements of a conversation show and do, as the files in shown/ say (shown.mjs). */
+import { Node, done, withoutBrowser } from './made_up_lit.mjs';
+import { chatOf, kept, listeners, madeUp, time, wire, written } from './shown.mjs';
+
+for (const name of ['message', 'composer', 'model-list', 'tools-menu', 'tool-offers', 'tool-view', 'viewer', 'video-strip', 'clip', 'code-block', 'share', 'shared-page', 'server-status', 'welcome']) await withoutBrowser(`views/${name}.js`);
+const { loadHighlighter } = await withoutBrowser('views/highlight.js');
+const { readFiles } = await withoutBrowser('state/attachments.js');
+await loadHighlighter(); // what is fetched when it is first needed is there
+await readFiles([new File(['x'], 'a.json'), new File(['x'], 'a.txt')], { vision: true, video: true, maxImages: 1, already: 0, modelName: '' });
+for (const name of ['offers', 'prompts', 'voice']) await withoutBrowser(`views/${name === 'offers' ? 'tool-offers' : name}.js`);
+
+const image = (id, more) => ({ id, kind: 'image', name: `${id}.png`, mime: 'image/png', width: 40, height: 20, bytes: 2048, blob: new Blob(['x']), ...more });
+const text = (id, more) => image(id, { kind: 'text', name: `${id}.txt`, mime: 'text/plain', width: 0, height: 0, blob: new Blob([`words of ${id}`]), ...more });
+const video = (id, more) => image(id, { kind: 'video', name: `${id}.mp4`, mime: 'video/mp4', width: 64, height: 32, seconds: 10, ...more });
+
+/* ---- messages ---- */
+
+const question = { id: 'm1', role: 'user', text: 'Why?', attachments: [image('a'), image('gone', { blob: null }), text('t')] };
+const answer = (more) => ({ id: 'm2', role: 'assistant', text: 'Because *so*.', created: 1, model: 'Seedling', ...more });
+const timings = { predicted_per_second: 12, predicted_n: 30, predicted_ms: 2500, ttft_ms: 400, prompt_ms: 300, prompt_n: 20, cache_n: 60, queue_ms: 20, media_ms: 30, vision_ms: 40, route: 'media', draft_n: 10, draft_n_accepted: 7, sparse_n: 40, sparse_kept_n: 20 };
+const said = (messages, at, more = {}) => () => {
+    const chat = chatOf(messages, more.chat);
+    const message = chat.current.messages[messages[at].id];
+    return { chat, message, siblings: [message], last: at === messages.length - 1, busy: false, ...more.given?.(chat) };
+};
+const ofAnswer = (more, given, chat) => said([question, answer(more)], 1, { given, chat });
+const versions = (chat) => ({ siblings: [chat.current.messages.m2, chat.current.messages.m3] });
+const twoAnswers = [question, answer(), answer({ id: 'm3', parent: 'm1', text: 'Or so.', beside: 'm2' })];
+written('messages', [
+    { says: 'a question with files', element: 'chat-message', given: said([question], 0) },
+    { says: 'a question that is changed', element: 'chat-message', presses: /keydown|Cancel|submit/, keys: ['Escape', 'Enter', 'Ctrl+Enter', 'x'], found: { textarea: new Node('textarea', { value: ' typed ' }), 'chosen file': ['a'] }, given: said([question], 0), after: (view) => void (view.editing = true) },
+    { says: 'a question without words that is changed', element: 'chat-message', presses: /submit/, given: said([question], 0), after: (view) => void (view.editing = true) },
+    { says: 'a long question, while an answer is written', element: 'chat-message', presses: /Show/, given: said([{ id: 'm1', role: 'user', text: `${'x\n'.repeat(12)}x` }], 0, { given: () => ({ busy: true }) }) },
+    { says: 'a question of twelve lines', element: 'chat-message', presses: /^$/, given: said([{ id: 'm1', role: 'user', text: `${'x\n'.repeat(11)}x` }], 0) },
+    { says: 'a question of many letters', element: 'chat-message', presses: /^$/, given: said([{ id: 'm1', role: 'user', text: 'x'.repeat(1201) }], 0), after: (view) => void (view.unfolded = true) },
+    { says: 'a question of nearly as many', element: 'chat-message', presses: /^$/, given: said([{ id: 'm1', role: 'user', text: 'x'.repeat(1200) }], 0) },
+    { says: 'a question with parts of videos', element: 'chat-message', presses: /^$/, given: said([{ id: 'm1', role: 'user', text: '', attachments: [video('v'), video('w', { video: { start_ms: 2000 } }), video('u', { video: { end_ms: 3000 } })] }], 0) },
+    { says: 'two versions of a question', element: 'chat-message', presses: /question/, given: said([question, { ...question, id: 'm2', parent: null, attachments: [] }], 1, { given: versions }), after: (view) => void (view.siblings = [view.chat.current.messages.m1, view.message]) },
+    { says: 'an answer', element: 'chat-message', found: { '^[data-footnote-ref], [data-footnote-back]': null }, presses: /^(?!click (article|button Read|button This browser))/, given: ofAnswer({ timings, usage: { output_tokens: 31 } }), waits: 2000 },
+    { says: 'an answer of another server', element: 'chat-message', presses: /^$/, given: ofAnswer({ timings: { server: 'gpu', rule: 'long', predicted_ms: 1000, predicted_n: 5 } }) },
+    { says: 'an answer of another server by no rule', element: 'chat-message', presses: /^$/, given: ofAnswer({ timings: { server: 'gpu', predicted_n: 1 } }) },
+    { says: 'an answer with thoughts and a summary of what it read', element: 'chat-message', presses: /Source/, given: said([{ ...question, attachments: [text('doc')] }, answer({ reasoning: 'Hm *so*.', reasoningMs: 1500, sources: { read: 2, all: 9, found: true, list: [{ file: 'doc', name: 'doc.txt', place: 'page 1', at: 3, end: 9 }, { file: 'none', name: 'other.txt', place: 'page 2', at: 1, end: 2 }] } })], 1) },
+    { says: 'an answer with thoughts whose time is not known', element: 'chat-message', presses: /^$/, given: ofAnswer({ reasoning: 'Hm.', sources: { read: 2, all: 9, found: false, list: [{ file: 'doc', name: 'doc.txt', place: 'page 1', at: 3, end: 9 }] } }) },
+    { says: 'an answer that thinks', element: 'chat-message', presses: /^$/, given: ofAnswer({ text: '', reasoning: 'Hm **so', status: 'streaming' }) },
+    { says: 'an answer that is written', element: 'chat-message', presses: /^$/, given: ofAnswer({ text: 'So **it', reasoning: 'Hm.', status: 'streaming', timings }) },
+    { says: 'an answer whose images are looked at', element: 'chat-message', presses: /^$/, given: ofAnswer({ text: '', status: 'streaming' }, undefined, { progress: new Map([['m2', { kind: 'progress', phase: 'vision_encode', processed: 1, total: 4, etaMs: 2000 }]]) }) },
+    { says: 'an answer that waits', element: 'chat-message', presses: /^$/, given: ofAnswer({ text: '', status: 'streaming' }, undefined, { progress: new Map([['m2', { kind: 'queued', position: 2 }]]) }) },
+    { says: 'an answer whose video is opened', element: 'chat-message', presses: /^$/, given: said([{ ...question, attachments: [video('v')] }, answer({ text: '', status: 'streaming' })], 1, { chat: { progress: new Map([['m2', { kind: 'progress', phase: 'media_decode', processed: 1, total: 4 }]]) } }) },
+    { says: 'an answer that failed', element: 'chat-message', presses: /again|New chat$/, given: ofAnswer({ text: 'a', status: 'failed', error: { code: 'context_length_exceeded', message: 'It has 9.' } }) },
+    { says: 'an answer that failed for no known reason', element: 'chat-message', presses: /^$/, given: ofAnswer({ text: '', status: 'failed' }) },
+    { says: 'an answer that was stopped', element: 'chat-message', presses: /Continue/, given: ofAnswer({ status: 'stopped', without: [{ server: 'files', why: 'it is away' }] }) },
+    { says: 'an answer that was cut', element: 'chat-message', presses: /^$/, given: ofAnswer({ status: 'cut', reason: 'max_output_tokens' }, () => ({ last: false })) },
+    { says: 'an answer that was cut by the context', element: 'chat-message', presses: /^$/, given: ofAnswer({ status: 'cut', reason: 'context' }) },
+    { says: 'an answer that was cut otherwise', element: 'chat-message', presses: /^$/, given: ofAnswer({ status: 'cut', reason: 'x' }) },
+    { says: 'an answer that is changed', element: 'chat-message', presses: /submit|Cancel/, found: { textarea: new Node('textarea', { value: ' typed ' }) }, given: ofAnswer({}), after: (view) => void (view.editing = true) },
+    { says: 'two answers', element: 'chat-message', presses: /^click button.*answer|^click button (Go on|Side)/, given: said(twoAnswers, 1, { given: (chat) => ({ siblings: [chat.current.messages.m2, chat.current.messages.m3], last: true }) }) },
+    { says: 'the second of two', element: 'chat-message', presses: /Earlier/, given: said(twoAnswers, 2, { given: (chat) => ({ siblings: [chat.current.messages.m2, chat.current.messages.m3], half: true }) }) },
+    { says: 'the second of two that stand beside each other', element: 'chat-message', presses: /Go on with|Side by/, given: said(twoAnswers, 2, { given: (chat) => ({ siblings: [chat.current.messages.m2, chat.current.messages.m3] }) }) },
+    { says: 'an answer with calls of tools', element: 'chat-message', presses: /^$/, given: ofAnswer({ text: 'One. Two.', tools: [{ id: 't1', name: 'f', at: 4, arguments: '{}' }, { id: 't2', name: 'g', at: 4 }, { id: 't3', name: 'h', at: 99 }] }) },
+    { says: 'an answer that begins with a call, and is written', element: 'chat-message', presses: /^$/, given: ofAnswer({ text: '', status: 'streaming', tools: [{ id: 't1', name: 'f', at: 0, arguments: '{}' }] }) },
+    { says: 'times of a video', element: 'chat-message', presses: /^$/, given: said([{ ...question, attachments: [video('v')] }, answer({ text: 'At 0:10 and 0:11.' })], 1), does: {
+        'a click on a time': (view) => view.render() && clicks(view, { 'button.time': { dataset: { seconds: '4' } } }),
+        'a click on a note': (view) => clicks(view, { '[data-footnote-ref], [data-footnote-back]': { dataset: { footnoteRef: '1' } } }),
+        'a click on the end of a note': (view) => clicks(view, { '[data-footnote-ref], [data-footnote-back]': { dataset: { footnoteBack: '1' } } }),
+    } },
+]);
+
+/** A click in an answer, on something that stands in nodes with these selectors. */
+function clicks(view, found) {
+    const target = { closest: (selector) => found[selector] ?? null };
+    const { values } = view.render();
+    Node.found['all [data-footnote]'] = [new Node('the other note', { dataset: { footnote: '2' } }), new Node('the note', { dataset: { footnote: '1' } })];
+    Node.found['all [data-footnote-ref]'] = [new Node('the mark', { dataset: { footnoteRef: '1' } })];
+    const short = new Node('a short video', { duration: 3 });
+    const long = new Node('a long video', { duration: 30, paused: true });
+    Node.found['all video.image'] = [short, long];
+    return values.find((one) => typeof one === 'function').call(view, { target });
+}
+
+/* ---- the field ---- */
+
+const model = { name: 'Seedling', vision: true, video: true, thinking: true, tools: true, maxImages: 16, rates: { fps: 2, min_frames: 4, max_frames: 256 } };
+const ofField = (more = {}, chatMore = {}) => () => {
+    const chat = chatOf([], { count: async (words) => words.length, ...chatMore });
+    return { chat, settings: { get: (name) => ({ thinking: true, enterSends: true, imageSize: 1 << 20, videoRate: 4, staysHere: false, ...more.kept })[name], set: chat.settings.set }, busy: false, queue: [], model, ...more.given };
+};
+const typed = (value, more) => () => ({ textarea: new Node('textarea', { value, selectionStart: value.length, selectionEnd: value.length }), ...more });
+const waiting = [{ text: 'Next', attachments: [] }, { text: '', attachments: [image('q')] }];
+written('field', [
+    { says: 'empty', element: 'chat-composer', until: ({ reading }) => !reading, found: typed(''), keys: ['Enter', 'Shift+Enter', 'ArrowUp', 'Tab', 'x'], given: ofField() },
+    { says: 'with words', element: 'chat-composer', found: typed(' words '), keys: ['Enter', 'Shift+Enter', 'Ctrl+Enter', 'ArrowUp', 'Tab'], presses: /(input|keydown) textarea|submit/, waits: 500, given: ofField(), after: (view) => void (view.empty = false) },
+    { says: 'with words, where Enter is a new line', element: 'chat-composer', found: typed('words'), keys: ['Enter', 'Ctrl+Enter', 'Shift+Enter'], presses: /keydown textarea/, given: ofField({ kept: { enterSends: false, thinking: false } }), after: (view) => Object.assign(view, { empty: false, tokens: 5 }) },
+    { says: 'while an answer is written', element: 'chat-composer', found: typed('words'), keys: ['Enter'], presses: /keydown textarea|Stop/, given: ofField({ given: { busy: true } }), after: (view) => void (view.empty = false) },
+    { says: 'empty, while an answer is written', element: 'chat-composer', presses: /^$/, found: typed(''), given: ofField({ given: { busy: true, queue: waiting } }) },
+    { says: 'with what waits', element: 'chat-composer', presses: /Send|Edit|Do not/, found: typed(''), given: ofField({ given: { queue: waiting } }) },
+    { says: 'with one that waits', element: 'chat-composer', presses: /keydown textarea/, keys: ['Enter'], found: typed('more'), given: ofField({ given: { queue: waiting.slice(0, 1) } }), after: (view) => void (view.empty = false) },
+    { says: 'with files', element: 'chat-composer', presses: /Open|large|Remove|video-chosen|submit/, found: typed(''), given: ofField({}, { uploads: madeUp('uploads', { progressOf: ({ id }) => ({ a: { phase: 'sending', total: 4, done: 1 }, t: { phase: 'done', total: 1, done: 1 } })[id] }, ['cancel', 'start']) }), after: (view) => void (view.attachments = [image('a', { note: 'made smaller' }), text('t'), video('v'), video('w', { seconds: 0, width: 0 })]) },
+    { says: 'while files are read, and some are refused', element: 'chat-composer', presses: /Close|submit/, found: typed('words'), given: ofField(), after: (view) => Object.assign(view, { empty: false, reading: 1, refused: ['It is too large.', 'It is no image.'] }) },
+    { says: 'of a model that reads text alone', element: 'chat-composer', presses: /^$/, found: typed(''), given: ofField({ given: { model: { ...model, vision: false, video: false, thinking: false, tools: false, upstreams: ['gpu'] } } }) },
+    { says: 'of a model that sees images, with rules', element: 'chat-composer', presses: /Keep here/, found: typed(''), given: ofField({ given: { model: { ...model, video: false, routes: ['long: gpu'] } } }, { current: { options: { tools: { a: {} } } } }) },
+    { says: 'of a model with rules that are not heeded', element: 'chat-composer', presses: /Keep here/, found: typed(''), given: ofField({ kept: { staysHere: true }, given: { model: { ...model, routes: ['long: gpu'] } } }) },
+    { says: 'prompts are offered', element: 'chat-composer', presses: /keydown textarea|prompt-chosen/, keys: ['Escape', 'x'], events: { 'prompt-chosen': { detail: 'Sum up {{what}}.' } }, found: typed('/su', { 'prompt-menu': null }), given: ofField(), after: (view) => Object.assign(view, { slash: 'su', empty: false }) },
+    { says: 'what else happens', element: 'chat-composer', until: ({ reading }) => !reading, presses: /^$/, found: typed('was there '), given: ofField(), waits: 500, does: {
+        'something is quoted': (view) => view.quote('one\n\ntwo'),
+        'a draft is there again': (view) => view.restore({ text: ' draft', attachments: [image('a')] }),
+        'nothing is there again': (view) => view.restore(),
+        'a text is added': (view) => view.add([new File(['words'], 'a.txt', { type: 'text/plain' })]),
+        'nothing is added': (view) => view.add([]),
+        'files changed': (view) => view.updated(new Map([['attachments', []]])),
+        'nothing that is kept changed': (view) => view.updated(new Map([['attachments', undefined]])),
+    } },
+]);
+
+/* ---- tools ---- */
+
+const call = (tool, status = 'done', more = {}) => () => ({ chat: chatOf([], { answers: madeUp('answers', {}, ['goOn']), ...more.chat }), message: { id: 'm2', role: 'assistant', parent: 'm1', text: 'Words.', status, attachments: [], tools: [], ...more.message }, tool: { id: 't1', name: 'get_the-weather', arguments: '{}', ...tool }, busy: false });
+const ofServer = { server: 'files' };
+written('tool_calls', [
+    { says: 'done', element: 'tool-call', given: call({ output: '{"a":1}', ms: 1500, ...ofServer }) },
+    { says: 'failed', element: 'tool-call', presses: /again/, given: call({ output: 'no', failed: true, ...ofServer }) },
+    { says: 'failed, while the answer goes on', element: 'tool-call', given: call({ output: '[1', failed: true, ...ofServer }, 'streaming') },
+    { says: 'with a list and a long value', element: 'tool-call', given: call({ output: '7', arguments: JSON.stringify({ list_of: [1], a: 'x'.repeat(60), b: 'x'.repeat(61), c: 'a\u202eb\n' }) }) },
+    { says: 'asked about', element: 'tool-call', given: call({ ...ofServer, approvalId: '1' }, 'done', { message: { tools: [{ id: 't1', name: 'get_the-weather', server: 'files', approvalId: '1' }] } }) },
+    { says: 'asked about, while the answer goes on', element: 'tool-call', given: call({ ...ofServer, approvalId: '1' }, 'streaming') },
+    { says: 'refused', element: 'tool-call', given: call({ ...ofServer, allowed: false }, 'streaming') },
+    { says: 'at work', element: 'tool-call', given: call({ ...ofServer, progress: 0.5, note: 'half', begun: time.now() - 65_000 }, 'streaming') },
+    { says: 'at work, without words for it', element: 'tool-call', given: call({ ...ofServer, progress: 0.25, name: '' }, 'streaming') },
+    { says: 'stopped', element: 'tool-call', given: call({ ...ofServer, progress: 0.5 }, 'stopped') },
+    { says: 'of the client, being written', element: 'tool-call', given: call({ arguments: '{"a' }, 'streaming') },
+    { says: 'of the client', element: 'tool-call', given: call({ arguments: '[1]' }) },
+    { says: 'with images', element: 'tool-call', given: call({ ...ofServer, output: 'x' }, 'done', { message: { attachments: [image('a', { tool: 't1' }), image('b', { tool: 't2' }), image('c', { tool: 't1', blob: null })] } }) },
+]);
+
+const tools = [{ name: 'read', title: 'Read', description: 'Reads', read_only: true, approval: 'never' }, { name: 'write', approval: 'always' }, { name: 'once', approval: 'first' }];
+const servers = [
+    { server_label: 'files', state: 'ready', error: null, tools, tools_left_out: 2, resources: [{ uri: 'file:///a%20b.txt', name: 'a', description: 'The first' }, { uri: 'file:///c', mimeType: 'image/png' }], prompts: [{ name: 'ask', title: 'Ask', arguments: [{ name: 'what', required: true, description: 'Of what' }, { name: 'how' }, {}] }, { name: 'say', description: 'Says it' }] },
+    { server_label: 'new', state: 'connecting', error: null, tools: [], tools_left_out: 0, resources: [], prompts: [] },
+    { server_label: 'gone', state: 'down', error: 'It has ended.', tools: [], tools_left_out: 0, resources: [], prompts: [] },
+    { server_label: 'off', state: 'off', error: 'x', tools: tools.slice(1, 2), tools_left_out: 0, resources: [], prompts: [] },
+];
+const ofTools = (choice, list = servers) => () => ({ chat: chatOf([], { connection: wire({ 'v1/mcp': [{ data: list }] }) }), choice, choose: (given) => void done.push(`chooses ${JSON.stringify(given)}`) });
+written('tools', [
+    { says: 'none chosen', element: 'tool-choice', given: ofTools(undefined) },
+    { says: 'all of a server, one unasked', element: 'tool-choice', presses: /change/, given: ofTools({ files: { always: ['write'] }, gone: {} }) },
+    { says: 'some of a server', element: 'tool-choice', presses: /change/, given: ofTools({ files: { only: ['once'] } }, servers.slice(0, 1)) },
+    { says: 'all of a server but one', element: 'tool-choice', presses: /change/, given: ofTools({ files: { only: ['once', 'read'] } }, servers.slice(0, 1)) },
+    { says: 'of a server that is away', element: 'tool-choice', given: () => ({ ...ofTools()(), chat: chatOf() }) },
+    { says: 'that the server refuses to list', element: 'tool-choice', given: () => ({ ...ofTools()(), chat: chatOf([], { connection: wire({ 'v1/mcp': [{}, 500] }) }) }) },
+    { says: 'before they are known', element: 'tool-choice', given: ofTools(), begins: false },
+    { says: 'the menu', element: 'tools-menu', given: () => ({ chat: chatOf([], { current: { options: { tools: { files: {} } } } }), composer: null }) },
+]);
+
+/** A field that notes what is put into it. */
+const fieldOf = (more) => Object.assign(madeUp('field', { busy: false, ...more }, ['focusField']), { field: Object.assign(new Node('textarea', { value: 'was there ' }), { dispatchEvent(event) { done.push(`field hears ${event.type}: ${JSON.stringify(this.value)}`); } }), add: async (files) => void done.push(`field takes ${files.map((one) => `${one.name} ${one.type} ${one.size}`).join(', ')}`) });
+const replies = {
+    'v1/mcp': [{ data: servers }], 'v1/mcp/files/resources/read': [{ result: { contents: [{ uri: 'file:///x/a%20b.txt?q', text: 'words' }, { uri: 'file:///%E0', blob: 'AAAA', mimeType: 'image/png' }, { text: 'x' }] } }],
+    'v1/mcp/files/prompts/get': [{ result: { messages: [{ role: 'user', content: { type: 'text', text: 'One' } }, { role: 'assistant', content: [{ type: 'text', text: 'Two' }, { type: 'image', data: 'AAAA', mimeType: 'image/png' }] }, { role: 'user', content: { type: 'resource_link', name: 'n', uri: 'u' } }, { role: 'user', content: { type: 'text', text: 'Three' } }, { role: 'user', content: { type: 'resource', resource: { uri: 'file:///z', text: 'z' } } }] } }],
+};
+const offered = (said = replies, more = {}) => () => ({ chat: chatOf([{ id: 'm1', role: 'user', text: 'q' }], { connection: wire(said), current: { options: { tools: { files: {}, new: {} } }, ...more.current } }), composer: fieldOf(more.field) });
+written('offers', [
+    { says: 'what they are', element: 'tool-offers', given: offered() },
+    { says: 'none', element: 'tool-offers', given: offered({ 'v1/mcp': [{ data: servers.slice(1) }] }) },
+    { says: 'of chats without tools', element: 'tool-offers', given: offered(replies, { current: { options: undefined } }) },
+    { says: 'a prompt while an answer is written', element: 'tool-offers', presses: /say/, given: offered(replies, { field: { busy: true } }) },
+    { says: 'of a server that refuses', element: 'tool-offers', presses: /say|Ask|The first/, given: offered({ ...replies, 'v1/mcp/files/prompts/get': [{ error: { message: 'No such prompt.' } }, 404], 'v1/mcp/files/resources/read': undefined }) },
+    { says: 'of a server that refuses without words', element: 'tool-offers', presses: /say/, given: offered({ ...replies, 'v1/mcp/files/prompts/get': [{}, 500] }) },
+    { says: 'while one is fetched', element: 'tool-offers', given: offered(), after: (view) => void (view.busy = true) },
+    { says: 'of a server that is away', element: 'tool-offers', given: offered({}) },
+    { says: 'the arguments of a prompt, which are missing', element: 'tool-offers', keys: ['Enter', 'x'], found: () => ({ 'all input': [new Node('what', { required: true, value: ' ' }), new Node('how', { value: '' })] }), given: offered(), after: (view) => void (view.asked = { label: 'files', prompt: servers[0].prompts[0] }) },
+    { says: 'the arguments of a prompt', element: 'tool-offers', presses: /Insert|Back/, found: () => ({ 'all input': [new Node('what', { name: 'what', required: true, value: 'it' }), new Node('how', { name: 'how', value: '' })] }), given: offered(), after: (view) => void (view.asked = { label: 'files', prompt: servers[0].prompts[0] }) },
+]);
+
+/* ---- files, large ---- */
+
+const viewed = (items, at, more) => () => ({ items, at, ...more });
+const three = [image('a'), text('t', { note: 'page 1' }), image('b', { width: 800, height: 600 })];
+const keyed = (name, more = {}) => [`key ${name}`, () => listeners.keydown({ key: name, preventDefault: () => done.push('not what the browser does'), ...more })];
+const opened = () => ({ '^dialog': new Node('dialog', { open: true }), img: new Node('img', { clientWidth: 400 }) });
+written('viewer', [
+    { says: 'an image of three', element: 'media-viewer', found: opened, given: viewed(three, 0), does: Object.fromEntries(['ArrowLeft', 'ArrowRight', '+', '=', '-', '0', 'x'].map((name) => keyed(name))) },
+    { says: 'the last image', element: 'media-viewer', found: opened, presses: /large|Zoom|Next|wheel/, events: { wheel: { ctrlKey: true, deltaY: -1 } }, given: viewed(three, 2), does: Object.fromEntries([keyed('ArrowLeft'), keyed('ArrowRight'), keyed('ArrowLeft', { ctrlKey: true })]) },
+    { says: 'an image that is large', element: 'media-viewer', found: opened, presses: /./, events: { wheel: { ctrlKey: true, deltaY: 1 } }, given: viewed(three.slice(0, 1), 0), after: (view) => void (view.zoom = 2), does: Object.fromEntries(['ArrowLeft', '-', '+', '0'].map((name) => keyed(name))) },
+    { says: 'an image at its largest', element: 'media-viewer', presses: /Zoom|wheel/, events: { wheel: { deltaY: 1 } }, given: viewed(three.slice(0, 1), 0), after: (view) => void (view.zoom = 8) },
+    { says: 'an image at its smallest', element: 'media-viewer', presses: /Zoom/, given: viewed(three.slice(0, 1), 0), after: (view) => void (view.zoom = 0.1) },
+    { says: 'an image in a dialog that is closed', element: 'media-viewer', presses: /Zoom in/, found: () => ({ '^dialog': new Node('dialog', { open: false }), img: null }), given: viewed(three, 0), does: Object.fromEntries([keyed('ArrowRight')]) },
+    { says: 'a text', element: 'media-viewer', presses: /wheel|Download/, found: opened, events: { wheel: { ctrlKey: true, deltaY: -1 } }, given: viewed(three, 1), does: Object.fromEntries(['+', 'ArrowRight'].map((name) => keyed(name))) },
+    { says: 'a place in a text', element: 'media-viewer', presses: /^$/, given: viewed(three, 1, { mark: { at: 6, end: 9 } }), does: { 'stepped on': (view) => view.willUpdate(new Map([['at', 1]])) } },
+    { says: 'nothing', element: 'media-viewer', given: viewed([], 0) },
+]);
+const strip = (more, rates = { fps: 2, min_frames: 4, max_frames: 16 }) => () => ({ attachment: video('v', more), rates });
+written('videos', [
+    { says: 'a strip', element: 'video-strip', typed: ['0', '2000', '9950', '1e9', ''], given: strip() },
+    { says: 'a strip with a choice', element: 'video-strip', typed: ['0', '2950', '1e9'], given: strip({ video: { start_ms: 2000, end_ms: 3000, fps: 4, max_frames: 8 } }), after: (view) => void (view.opened = true) },
+    { says: 'a strip of a long video', element: 'video-strip', presses: /^$/, given: strip({ seconds: 65.27 }, { fps: 2, min_frames: 4, max_frames: 100, temporal: 2, patch: 16, merge: 2, min_pixels: 1, max_pixels: 1e6 }), after: (view) => void (view.opened = true) },
+    { says: 'a strip of a video whose length is not known', element: 'video-strip', given: strip({ seconds: 0 }) },
+    { says: 'a video', element: 'video-clip', typed: ['2500'], found: () => ({ video: new Node('video', { currentTime: 2, paused: true, play: async () => done.push('video.play') }) }), begins: false, given: () => ({ video: video('v', { width: 0 }) }) },
+    { says: 'a part of a video that plays', element: 'video-clip', presses: /timeupdate|click/, found: () => ({ video: new Node('video', { currentTime: 3, paused: false }) }), given: () => ({ video: video('v', { width: 0 }), from: 1000, to: 3000, section: 'from 0:01 to 0:03' }), after: (view) => Object.assign(view, { at: 2500, playing: true }) },
+    { says: 'a part of a video at its end', element: 'video-clip', presses: /timeupdate|click/, found: () => ({ video: new Node('video', { currentTime: 2.95, paused: true, play: async () => done.push('video.play') }) }), given: () => ({ video: video('v', { width: 0 }), from: 1000, to: 3000, section: 'from 0:01 to 0:03' }) },
+    { says: 'a part of a video near its end', element: 'video-clip', presses: /timeupdate|click/, found: () => ({ video: new Node('video', { currentTime: 2.9, paused: true, play: async () => done.push('video.play') }) }), given: () => ({ video: video('v', { width: 0 }), from: 1000, to: 3000, section: 'x' }) },
+    { says: 'the rest of a video', element: 'video-clip', presses: /^$/, given: () => ({ video: video('v', { width: 0 }), from: 1000, section: 'from 0:01' }) },
+    { says: 'a video that cannot be played', element: 'video-clip', given: () => ({ video: video('v', { width: 0 }) }), after: (view) => void (view.broken = true) },
+]);
+const code = (language, more) => () => ({ code: 'let a = 1;', language, open: false, ...more });
+written('code', [
+    { says: 'of a language', element: 'code-block', given: code('python'), waits: 2000 },
+    { says: 'of no language', element: 'code-block', presses: /Save/, given: code('') },
+    { says: 'of an odd language', element: 'code-block', presses: /Save/, given: code('../x') },
+    { says: 'of a language with another name', element: 'code-block', presses: /Save/, given: code('go') },
+    { says: 'that can be shown', element: 'code-block', presses: /Preview/, given: code('HTML') },
+    { says: 'that is copied', element: 'code-block', presses: /Wrap/, given: code('c'), after: (view) => Object.assign(view, { copied: 'Copied', wrapped: true }) },
+    { says: 'that is being written', element: 'code-block', given: code('svg', { open: true }) },
+]);
+
+/* ---- pages that are fetched ---- */
+
+const link = (token, more) => ({ token, chat: 'c1', created: Date.UTC(2026, 0, 1), expires: Date.UTC(2026, 0, 8), ...more });
+const shares = (said, more) => () => {
+    const chat = chatOf([{ id: 'm1', role: 'user', text: 'q' }], { connection: wire(said, more) });
+    return { chat, conversation: chat.current };
+};
+const listed = { 'POST v1/history/shares': [link('t4')], 'v1/history/shares': [{ data: [link('t1'), link('t2', { chat: 'c2' }), link('t3', { expires: null })] }] };
+written('links', [
+    { says: 'two', element: 'share-links', found: { 'typed days': '7' }, given: shares({ ...listed, 'v1/history/shares/t1': [{}] }) },
+    { says: 'made without an end, and not taken back', element: 'share-links', presses: /submit|Take/, found: { 'typed days': '0' }, given: shares({ ...listed, 'v1/history/shares/t3': [{ error: { message: 'Too late.' } }, 409] }, { key: 'k' }) },
+    { says: 'none, as the server is away', element: 'share-links', given: shares({}) },
+]);
+const shared = { title: 'Title', created: Date.UTC(2026, 0, 1), expires: null, messages: [{ role: 'user', text: 'Q', attachments: [image('a', { blob: null, sha256: 'a' }), image('none', { blob: null }), text('t', { blob: null, sha256: 't' }), video('v', { blob: null, sha256: 'v' }), image('b', { blob: null, sha256: 'b' })] }, { role: 'assistant', text: '**A**', model: 'Small' }, { role: 'assistant', text: 'B' }, { role: 'user', text: '', erased: true }, { role: 'user', text: '' }] };
+const behind = (said, status = 200) => () => {
+    globalThis.location.hash = '#t/1';
+    globalThis.fetch = async (url, init) => {
+        done.push(`asks ${url} ${init?.cache ?? ''}`);
+        if (/files\/b/.test(url)) throw new TypeError('network');
+        if (/files/.test(url)) return new Response('x', { status: 200 });
+        if (!status) throw new TypeError('network');
+        return new Response(JSON.stringify(said), { status });
+    };
+    return {};
+};
+written('shared', [
+    { says: 'a chat', element: 'shared-chat', given: behind(shared), does: { 'another link': () => listeners.hashchange() } },
+    { says: 'a chat without a title that ends', element: 'shared-chat', presses: /^$/, given: behind({ ...shared, title: '', expires: Date.UTC(2026, 0, 8), messages: [] }) },
+    { says: 'none', element: 'shared-chat', given: behind({ error: { message: 'x' } }, 404) },
+    { says: 'a link that is none', element: 'shared-chat', given: behind({ error: { message: 'x' } }, 400) },
+    { says: 'a server that is busy', element: 'shared-chat', given: behind({ error: { message: 'Busy.' } }, 429) },
+    { says: 'a server that is away', element: 'shared-chat', given: behind({}, 0) },
+]);
+const status = (more) => ({
+    state: 'ready', uptime_s: 5, version: '9', model: { compute: 'avx2' }, queue: { running: 1, waiting: 2, slots: 4 }, running: [], waiting: [],
+    totals: { requests: 1, generated_tokens: 10, prompt_tokens: 20, predicted_per_second: 0, prompt_per_second: 0, vision_encodes: 0 }, cache: { queries: 0 }, mtp: { drafted: 0 }, memory: { rss_bytes: 1024, weight_bytes: 2048 }, ...more,
+});
+const running = { id: 'q1', route: 'text', phase: 'decode', tokens: 1, total: 9, processed: 3, tokens_per_second: 2, elapsed_ms: 1000 };
+const busy = { state: 'odd', uptime_s: 6, running: [running, { ...running, id: 'q2', phase: 'odd', route: 'media' }], waiting: [{ ...running, id: 'q3', phase: 'prefill', route: 'media', tokens_per_second: 0 }], totals: { requests: 2, generated_tokens: 19, prompt_tokens: 1e7, predicted_per_second: 3, prompt_per_second: 100, vision_encodes: 5 }, cache: { queries: 4, hit_rate: 0.5, bytes: 1024, disk: { entries: 3, bytes: 1024, limit: 2048, hits: 1 } }, mtp: { drafted: 10, acceptance_rate: 0.7 } };
+const ofStatus = (...list) => () => {
+    let at = 0;
+    return { connection: wire({ 'v1/status': () => list[Math.min(at++, list.length - 1)], 'v1/requests/q1/cancel': [{}], 'v1/requests/q2/cancel': [{}], 'v1/requests/q3/cancel': [{}] }) };
+};
+const seen = () => ({ '^dialog': new Node('dialog', { open: true }) });
+const awake = (ms) => async () => {
+    document.hidden = false;
+    await time.pass(ms);
+    document.hidden = true;
+};
+written('status', [
+    { says: 'in a page that nobody sees', element: 'server-status', found: seen, given: ofStatus([status()]) },
+    { says: 'while nothing runs', element: 'server-status', found: seen, given: ofStatus([status()]), after: awake(1000) },
+    { says: 'while something runs', element: 'server-status', found: seen, given: ofStatus([status()], [status(busy)]), after: awake(2000) },
+    { says: 'of another process', element: 'server-status', presses: /^$/, found: seen, given: ofStatus([status(busy)], [status()]), after: awake(2000) },
+    { says: 'of a server that refuses', element: 'server-status', found: seen, given: ofStatus([{}, 401]), after: awake(1000) },
+    { says: 'of a server that fails later', element: 'server-status', presses: /^$/, found: seen, given: ofStatus([status()], [{}, 500]), after: awake(2000) },
+]);
+const samples = [{ files: [], title: 'Sum', question: 'Sum?', thinking: true }, { files: [], question: 'Talk?' }, { files: ['a.png'], question: 'What?', title: 'Image' }, { files: ['v.mp4'], poster: 'v.png', question: 'Video?' }, { question: 'bad' }, { files: [] }];
+const greeted = (more, said = [samples]) => () => {
+    globalThis.fetch = async (url) => {
+        done.push(`asks ${url}`);
+        if (!said.length) throw new TypeError('network');
+        return /json/.test(url) ? new Response(JSON.stringify(said[0]), { status: said[1] ?? 200 }) : new Response('x', { status: /v\.mp4/.test(url) ? 404 : 200, headers: { 'Content-Type': 'image/png' } });
+    };
+    return { chat: chatOf(), model: { ...model, modalities: ['text', 'images'], context: 4096, thinkingKnown: true, ...more }, open: true };
+};
+written('welcome', [
+    { says: 'of a model that sees', element: 'chat-welcome', given: greeted({}) },
+    { says: 'of a model that reads', element: 'chat-welcome', presses: /^$/, given: greeted({ vision: false, video: false, thinking: false }) },
+    { says: 'of a model that sees images', element: 'chat-welcome', presses: /toggle/, given: greeted({ video: false, tools: false, thinkingKnown: false, context: 0 }, [[], 404]), after: (view) => void (view.open = false) },
+    { says: 'of a server that is away', element: 'chat-welcome', presses: /^$/, given: greeted({}, []) },
+]);
