@@ -480,7 +480,7 @@ static void test_memory(void)
         {UPSTREAM_CHAT, 400, "application/json", "{\"error\":\"m\"}", ""}};
     for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
         CHECK_INT(answered(&samples[i]), ERR_OK);
-        CHECK(alloc_fail_each(answered, &samples[i], 1000) > 2);
+        CHECK(alloc_fail_each(answered, &samples[i], 1000) > 0);
     }
 }
 
