@@ -158,7 +158,7 @@ def mutants_of(path, text, only_lines=None):
             continue
         if is_c and re.match(r"\s*(?:static const|_Static_assert|typedef|enum\b|extern|(?:va_end|assert)\()", code):
             continue
-        if re.match(r"\s*\w+: \{ (?:state: true|attribute: false) \},$", code):
+        if re.match(r"\s*(?:\w+: \{ (?:state: true|attribute: false) \},|static properties = \{.*\};)$", code):
             continue  # of an element: whether an attribute that nobody writes would be heeded, too
         for name, operator in OPERATORS.items():
             for replacement in operator(line, code):

@@ -68,7 +68,6 @@ static bool is_duration(const bytes *out)
                                         "_s\":",
                                         "-ms: ",
                                         "_seconds ",
-                                        "_count\":",
                                         "_kib\":",
                                         "rss_bytes\":",
                                         "available_bytes\":",

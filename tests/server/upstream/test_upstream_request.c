@@ -204,6 +204,112 @@ static void test_messages(void)
               ",\"prompt\":\"x\",\"logprobs\":2}");
 }
 
+/* Messages that are written by hand: texts of several parts are one where they came as one, and only there. */
+static void test_contents(void)
+{
+    chat_part parts[] = {{.kind = CHAT_TEXT, .text = "a", .text_len = 1},
+                         {.kind = CHAT_TEXT, .text = "\"b", .text_len = 2}};
+    chat_tool_call calls[] = {{.name = "f", .id = ""}};
+    static const struct {
+        bool is_string;
+        size_t n_parts, n_calls;
+        const char *content;
+    } CASES[] = {{true, 2, 0, "\"a\\\"b\""},
+                 {false, 2, 0, "[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"\\\"b\"}]"},
+                 {true, 1, 0, "\"a\""},
+                 {false, 1, 0, "\"a\""},
+                 {true, 0, 0, "\"\""},
+                 {true, 0, 1, "null"}};
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        api_request r;
+        err_detail d = {0};
+        char expected[256];
+        bytes text = bytes_empty(LIMIT_BODY_BYTES);
+        static const char BODY[] = "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]}";
+        api_request_init(&r);
+        CHECK_OK(chat_request_parse(&r, BODY, sizeof BODY - 1, NULL, &d), d);
+        r.in->messages[0] = (chat_message){.role = CHAT_ASSISTANT,
+                                           .parts = parts,
+                                           .n_parts = CASES[i].n_parts,
+                                           .is_string = CASES[i].is_string,
+                                           .tool_calls = calls,
+                                           .n_tool_calls = CASES[i].n_calls};
+        upstream_media media = {.engine = UPSTREAM_OTHER};
+        const upstream_facts facts = {
+            .server = "gpu", .model = "m", .engine = UPSTREAM_OTHER, .media = &media};
+        upstream_media_begin(&media, r.in, UPSTREAM_VIDEO_AUTO, UPSTREAM_UNKNOWN);
+        CHECK_OK(upstream_request_write(&text, &r, &(upstream_prompt){0}, &facts, &d), d);
+        snprintf(expected, sizeof expected,
+                 HEAD ",\"messages\":[{\"role\":\"assistant\",\"content\":%s%s}]" ZEROS "}", CASES[i].content,
+                 CASES[i].n_calls
+                     ? ",\"tool_calls\":[{\"id\":\"call_0_0\",\"type\":\"function\",\"function\":{\"name\":"
+                       "\"f\",\"arguments\":\"{}\"}}]"
+                     : "");
+        CHECK_STR(bytes_str(&text), expected);
+        const size_t n = text.len;
+        for (size_t most = n - 1; most <= n; most++) { /* where it is too large it is refused */
+            bytes_deinit(&text);
+            bytes_init(&text, most);
+            CHECK_INT(upstream_request_write(&text, &r, &(upstream_prompt){0}, &facts, &d),
+                      most < n ? ERR_LIMIT : ERR_OK);
+        }
+        CHECK_STR(d.name, "body_too_large");
+        CHECK_STR(d.text, "the request is too large for gpu");
+        bytes_deinit(&text);
+        api_request_deinit(&r);
+    }
+}
+
+/* What no other server is asked for, and numbers at their bounds. */
+static void test_refused(void)
+{
+    CHECK_STR(sent(UPSTREAM_VLLM, "\"max_tokens\":1"), ",\"max_tokens\":1}");
+    CHECK_STR(sent(UPSTREAM_VLLM, "\"seed\":-1"), "}");
+    CHECK_STR(sent(UPSTREAM_VLLM, "\"top_k\":-1"), ",\"top_k\":-1}");
+    CHECK_STR(sent(UPSTREAM_VLLM, "\"user\":null"), "}");
+    CHECK_STR(sent(UPSTREAM_VLLM, "\"thinking_token_budget\":0"), ",\"thinking_token_budget\":0}");
+    CHECK_STR(sent(UPSTREAM_VLLM, "\"thinking_token_budget\":-1"), "}");
+    CHECK_STR(sent(UPSTREAM_OTHER, "\"enable_thinking\":false"),
+              ",\"chat_template_kwargs\":{\"enable_thinking\":false}}");
+    CHECK_STR(sent(UPSTREAM_OTHER, "\"json_schema\":\"[]\""), "! json_schema");
+    CHECK_STR(sent(UPSTREAM_OTHER, "\"json_schema\":\"{\""), "! json_schema");
+    CHECK_STR(sent(UPSTREAM_SGLANG, "\"guided_choice\":[\"a\"]"), ",\"regex\":\"(a)\"}");
+    CHECK_STR(sent(UPSTREAM_SGLANG, "\"regex\":\"a|b\""), ",\"regex\":\"a|b\"}");
+    CHECK_STR(sent(UPSTREAM_LLAMA_CPP, "\"grammar\":\"g\""), ",\"grammar\":\"g\"}");
+    CHECK_STR(sent(UPSTREAM_VLLM, "\"structured_outputs\":{\"json\":{\"a\":1}}"),
+              SCHEMA "\"schema\":{\"a\":1}}}}");
+    CHECK_STR(sent(UPSTREAM_VLLM, "\"structured_outputs\":{\"choice\":[\"a\"]}"),
+              ",\"structured_outputs\":{\"choice\":[\"a\"]}}");
+    CHECK_STR(sent(UPSTREAM_VLLM, "\"structured_outputs\":{\"grammar\":\"g\"}"),
+              ",\"structured_outputs\":{\"grammar\":\"g\"}}");
+    err_detail d = {0};
+    api_request r;
+    static const char BODY[] = "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]}";
+    for (int i = 0; i < 5; i++) {
+        bytes text = bytes_empty(LIMIT_BODY_BYTES);
+        upstream_media media = {.engine = UPSTREAM_VLLM};
+        const upstream_facts facts = {
+            .server = "gpu", .model = "m", .engine = UPSTREAM_VLLM, .media = &media};
+        api_request_init(&r);
+        CHECK_OK(chat_request_parse(&r, BODY, sizeof BODY - 1, NULL, &d), d);
+        upstream_media_begin(&media, r.in, UPSTREAM_VIDEO_AUTO, UPSTREAM_UNKNOWN);
+        r.in->params.scores_prompt = i == 1;
+        r.asks_edits = i == 2;
+        r.compact_at = i == 3;
+        r.in->params.max_tokens = i == 4 ? 0 : r.in->params.max_tokens;
+        CHECK_INT(upstream_request_write(&text, &r, &(upstream_prompt){0}, &facts, &d),
+                  i ? ERR_UNSUPPORTED : ERR_OK);
+        if (i) {
+            CHECK_STR(d.param, i == 1 ? "echo" : i == 4 ? "max_tokens" : "context_management");
+            CHECK_STR(d.name, "not_supported");
+        }
+        bytes_deinit(&text);
+        api_request_deinit(&r);
+    }
+    CHECK_STR(d.text,
+              "gpu (vllm) is asked for answers alone; logprobs of a prompt are for models of this server");
+}
+
 static void test_engines(void)
 {
     static const char *const OWNERS[][2] = {{"vllm", "vllm"},          {"sglang", "sglang"},
@@ -221,6 +327,8 @@ int main(void)
     test_forms();
     test_tools();
     test_messages();
+    test_contents();
+    test_refused();
     test_engines();
     CHECK_DONE();
 }
