@@ -9,6 +9,9 @@
  *
  * Import it before what it is to load.
  */
+import { setMaxListeners } from 'node:events';
+
+setMaxListeners(0); // every element that is made listens
 const elements = new Map();
 /** What was done to the page, in words. @type {string[]} */
 export const done = [];
@@ -64,7 +67,7 @@ export class Node extends EventTarget {
 }
 for (const verb of ['focus', 'blur', 'select', 'click', 'remove', 'append', 'prepend', 'replaceChildren', 'showModal', 'close', 'showPopover', 'hidePopover', 'scrollIntoView', 'scrollTo', 'setAttribute', 'removeAttribute', 'setSelectionRange', 'setRangeText', 'reportValidity', 'requestSubmit', 'setPointerCapture', 'releasePointerCapture', 'play', 'pause', 'load', 'before', 'after', 'toggleAttribute']) {
     /** @type {any} */ (Node.prototype)[verb] = function verbOf(...given) {
-        done.push(`${this.called}.${verb} ${given.map((one) => (one instanceof Node ? one.called : typeof one === 'string' ? one : JSON.stringify(one))).join(' ')}`.trim());
+        done.push(`${this.called}.${verb} ${this.download ?? ''}${given.map((one) => (one instanceof Node ? one.called : typeof one === 'string' ? one : JSON.stringify(one))).join(' ')}`.trim());
     };
 }
 
@@ -72,7 +75,7 @@ Object.defineProperty(Node.prototype, 'value', { value: '', writable: true });
 Object.defineProperty(Node.prototype, 'dataset', {
     get: () => ({}),
     set(value) {
-        Object.defineProperty(this, 'dataset', { value });
+        Object.defineProperty(this, 'dataset', { value, configurable: true, writable: true });
     },
 });
 
@@ -94,7 +97,7 @@ Object.assign(globalThis, {
     HTMLElement: Element,
     customElements: { define: (name, made) => elements.set(name, made), get: (name) => elements.get(name), whenDefined: async () => {} },
     document: Object.assign(new Node('document'), {
-        hidden: true, baseURI: 'http://host/', createTreeWalker: () => ({}), createComment: () => ({}), createElement: (name) => new Node(`new ${name}`),
+        hidden: true, baseURI: 'http://host/', createTreeWalker: () => ({}), createComment: () => ({}), createElement: (name) => new Node(`new ${name}`, name === 'iframe' ? { sandbox: { add: (word) => done.push(`sandbox ${word}`) } } : {}),
         documentElement: Object.assign(new Node('html'), { lang: '' }), head: new Node('head'), body: new Node('body'), activeElement: null, getElementById: (id) => Node.prototype.querySelector.call(new Node(''), `#${id}`),
     }),
 });

@@ -28,10 +28,12 @@ let random = 0;
 Object.defineProperty(crypto, 'getRandomValues', { value: (list) => list.fill((random += 1)) });
 /** What the window's events call, of the last element that was made. @type {Record<string, any>} */
 export const listeners = {};
+/** What the page asked of the screen, by its words. @type {Record<string, any>} */
+export const media = {};
 const noting = (called) => new Proxy({}, { get: (_, verb) => (verb === 'then' ? undefined : (...given) => void done.push(`${called}.${String(verb)} ${given.map(plain).join(' ')}`.trim())) });
 Object.assign(globalThis, {
     window: globalThis, innerWidth: 1200, innerHeight: 800, isSecureContext: true, localStorage: makeStorage(kept),
-    matchMedia: () => Object.assign(new EventTarget(), { matches: false }), addEventListener: (type, fn) => (listeners[type] = fn), removeEventListener: (type) => delete listeners[type], dispatchEvent: (event) => done.push(`the window tells ${event.type}`),
+    matchMedia: (query) => (media[query] ??= Object.assign(new EventTarget(), { matches: false })), Node: { ELEMENT_NODE: 1 }, print: () => done.push('prints'), addEventListener: (type, fn) => (listeners[type] = fn), removeEventListener: (type) => delete listeners[type], dispatchEvent: (event) => done.push(`the window tells ${event.type}`),
     requestAnimationFrame: (fn) => setTimeout(fn, 16), getSelection: () => ({ isCollapsed: true, rangeCount: 0, toString: () => '', removeAllRanges() {} }), getComputedStyle: () => ({ direction: 'ltr', lineHeight: '20px', getPropertyValue: () => '' }),
     IntersectionObserver: class { observe() {} disconnect() {} }, ResizeObserver: class { observe() {} disconnect() {} unobserve() {} },
     location: Object.assign(new URL('http://host/#/'), { reload: () => done.push('the page is loaded anew') }), history: noting('history'), confirm: (words) => Boolean(done.push(`asked: ${words}`)),
@@ -60,7 +62,7 @@ export const wire = (replies = {}, more = {}) => madeUp('connection', {
         return new Response(JSON.stringify(said[0]), { status: said[1] ?? 200 });
     },
     ...more,
-}, ['connect', 'setKey', 'retry']);
+}, ['connect', 'setKey', 'retry', 'retryNow']);
 
 const { Chat } = await withoutBrowser('state/chat.js');
 const VERBS = Object.getOwnPropertyNames(Chat.prototype).filter((name) => name !== 'constructor' && typeof Object.getOwnPropertyDescriptor(Chat.prototype, name).value === 'function');
@@ -98,12 +100,14 @@ const sum = (list) => createHash('sha256').update(list.join('\n')).digest('hex')
 async function make(one) {
     random = 0;
     time.clear();
+    document.title = '';
     done.length = 0;
     Node.found = { ...(typeof one.found === 'function' ? one.found() : one.found) };
     kept.clear();
     for (const [name, value] of Object.entries(one.stored ?? {})) kept.set(name, JSON.stringify(value));
     if (one.render) return { render: one.render };
     const view = new (elementOf(one.element))();
+    assert.equal(view.createRenderRoot(), view, 'the page\'s styles are for what stands in it');
     const given = one.given();
     Object.assign(view, given);
     const changed = new Map(Object.keys(given).map((name) => [name, undefined]));
@@ -178,6 +182,7 @@ async function page(one, before, known) {
         const was = fields(next, given);
         const keptWas = kept.get(one.kept);
         const targetWas = { ...event.target };
+        const titleWas = document.title;
         done.length = 0;
         try {
             await Promise.race([act(next, again), time.settle()]);
@@ -189,6 +194,7 @@ async function page(one, before, known) {
         const told = done.slice();
         for (const [key, value] of Object.entries(event.target ?? {})) if (targetWas[key] !== value && typeof value !== 'function') told.push(`the field's ${key} = ${plain(value)}`);
         for (const [key, value] of Object.entries(fields(next, given))) if (value !== was[key]) told.push(`${key} = ${value}`);
+        if (document.title !== titleWas) told.push(`the title is ${document.title}`);
         if (kept.get(one.kept) !== keptWas) told.push(`keeps ${kept.get(one.kept)}`);
         const shows = one.render ? shown : lines(flat(next.render(), []).replace(/ @[\w-]+="\d+"/g, ''));
         const moved = [...without(shown, shows).map((line) => `- ${line.trim()}`), ...without(shows, shown).map((line) => `+ ${line.trim()}`)];

@@ -1,0 +1,116 @@
+/** What the page as a whole shows and does, as the files in shown/ say (shown.mjs). */
+import { Node, done, withoutBrowser } from './made_up_lit.mjs';
+import { chatOf, listeners, madeUp, media, time, wire, written } from './shown.mjs';
+
+for (const name of ['app', 'preview', 'viewer', 'share', 'server-status', 'prompts', 'model-list', 'tools-menu', 'hub-models', 'tool-offers']) await withoutBrowser(`views/${name}.js`);
+for (const name of ['transfer', 'attachments', 'shared']) await withoutBrowser(`state/${name}.js`);
+const { menuButton } = await withoutBrowser('views/menu.js');
+const NARROW = media['(max-width: 760px), (max-width: 950px) and (max-height: 480px)'];
+
+/* ---- menus ---- */
+
+const pressed = (keyName, at) => () => {
+    const parts = ['first', 'second', 'third'].map((name) => new Node(name));
+    document.activeElement = parts[at];
+    return { 'all button, a, input, summary': [Object.assign(new Node('disabled'), { disabled: true }), ...parts] };
+};
+const menu = (says, found, more) => ({ says, found, render: () => menuButton({ id: 'x', label: 'Label', face: 'Face', content: 'Content', ...more }), presses: /menu|keydown|toggle|click/ });
+const way = (...selectors) => selectors.map((name) => ({ matches: (asked) => asked.split(', ').includes(name) }));
+/** A click in a menu on what stands in nodes of these selectors. */
+const clicked = (...selectors) => (_, handlers) => {
+    const currentTarget = new Node('menu');
+    handlers.at(-1)({ currentTarget, composedPath: () => [...way(...selectors), currentTarget, ...way('button')] });
+};
+const opens = (rectangle, screen) => (_, handlers) => {
+    const was = [globalThis.innerWidth, globalThis.innerHeight];
+    Object.assign(globalThis, screen);
+    Node.found.rectangle = rectangle;
+    handlers[0]({ newState: 'open', currentTarget: new Node('menu') });
+    Object.assign(globalThis, { innerWidth: was[0], innerHeight: was[1] });
+};
+written('menus', [
+    { ...menu('the focus on the first', pressed('', 0)), does: {
+        'a click on a button': clicked('span', 'button'), 'a click on a link': clicked('a'), 'a click on words': clicked('p'), 'a click on what stays': clicked('button', '[data-stays]'), 'a click beside them': clicked(),
+        'opened at the left': opens({ left: 0, right: 100, top: 10, bottom: 50 }), 'opened at the right': opens({ left: 1000, right: 1190, top: 10, bottom: 50 }), 'opened at the bottom': opens({ left: 0, right: 100, top: 700, bottom: 740 }),
+        'opened in the middle': opens({ left: 550, right: 650, top: 380, bottom: 420 }), 'opened on a phone': opens({ left: 100, right: 300, top: 10, bottom: 50 }, { innerWidth: 519 }), 'opened on a narrow screen': opens({ left: 100, right: 300, top: 10, bottom: 50 }, { innerWidth: 520 }),
+    } },
+    menu('the focus on the last', pressed('', 2), { title: 'Title', look: 'plain' }),
+    menu('the focus elsewhere', () => ({ ...pressed('', 9)() }), { onOpen: () => done.push('opened') }),
+    menu('nothing in it', {}),
+]);
+
+/* ---- previews ---- */
+
+const versions = [{ language: 'html', code: '<p>one' }, { language: 'svg', code: '<svg/>' }, { language: 'Mermaid', code: 'graph </script>' }];
+const frame = { word: 'the frame', postMessage: (page, to) => done.push(`the frame gets ${JSON.stringify(page).slice(0, 700)} for ${to}`) };
+const previewed = (at) => () => ((globalThis.fetch = fetching), { versions, at });
+const framed = () => ({ iframe: new Node('iframe', { contentWindow: frame }) });
+const fetching = async (url) => (done.push(`asks ${String(url).replace(/.*web/, '')}`), mermaidStatus ? new Response('the library', { status: mermaidStatus }) : Promise.reject(new TypeError('network')));
+let mermaidStatus = 200;
+const says = (data, source = frame) => async () => {
+    await listeners.message({ data, source });
+};
+written('previews', [
+    { says: 'the first of three', element: 'code-preview', found: framed, given: previewed(0), does: { 'its frame is ready': says('ready'), 'its frame says something else': says('other'), 'another frame is ready': says('ready', {}) } },
+    { says: 'a drawing', element: 'code-preview', found: framed, given: previewed(1), does: { 'its frame is ready': says('ready'), 'it says so twice': async () => (await says('ready')(), await says('ready')()) } },
+    { says: 'a diagram that cannot be had', element: 'code-preview', found: framed, given: () => ((mermaidStatus = 404), previewed(2)()), does: { 'its frame is ready': says('ready') } },
+    { says: 'a diagram', element: 'code-preview', found: framed, given: () => ((mermaidStatus = 200), (document.documentElement.dataset = { theme: 'dark' }), previewed(2)()), does: { 'its frame is ready': says('ready') } },
+    { says: 'a diagram on paper', element: 'code-preview', presses: /^$/, found: framed, given: () => ((document.documentElement.dataset = { theme: 'light' }), previewed(2)()), does: { 'its frame is ready': says('ready') } },
+    { says: 'its source', element: 'code-preview', presses: /Source/, found: () => ({ '.preview-frame': null }), given: previewed(1), after: (view) => Object.assign(view, { source: true, away: true }) },
+    { says: 'one alone', element: 'code-preview', presses: /Source|Save/, given: () => ({ versions: versions.slice(0, 1), at: 0 }) },
+    { says: 'none', element: 'code-preview', given: () => ({ versions: [], at: 0 }) },
+]);
+
+/* ---- the page ---- */
+
+const session = { routes: [], server: { name: 'parley', version: '9' }, limits: { n_ctx: 100, max_images: 4, max_upload_bytes: 9 }, capabilities: { modalities: ['text', 'image', 'video'], thinking: true, video: { fps: 1 } } };
+const asked = (id, more) => ({ id, role: 'user', text: 'Q', ...more });
+const replies = { 'v1/models': [{ data: [{ id: 'seedling', meta: { n_params: 5, size: 6, n_ctx: 50 } }, { id: 'gpu/x', upstream: 'gpu' }] }], props: [{ default_generation_settings: { params: { temperature: 1 } }, mcp_servers: 1 }] };
+const ofPage = (messages = [], more = {}) => () => {
+    const { wired, hash = '#/', narrow = false, ...rest } = more;
+    NARROW.matches = narrow;
+    location.hash = hash;
+    const chat = chatOf(messages, {
+        start: async () => void done.push('chat.start'), open: async (id) => Boolean(done.push(`chat.open ${id}`)) && id !== 'none', read: async (id) => (id === 'none' ? null : { ...chat.current, id }), all: async () => [], add: async (list) => void done.push(`chat.add ${list.length}`),
+        modelOf: () => 'seedling', loadedModel: 'seedling', busy: false, draft: { text: 'draft', attachments: [] }, connection: wire(replies, { session, ...wired }), ...rest,
+    });
+    const settings = Object.assign(new EventTarget(), chat.settings);
+    return { chat, settings };
+};
+const composer = () => madeUp('field', { updateComplete: Promise.resolve() }, ['focusField', 'restore', 'requestUpdate', 'quote', 'add']);
+const parts = (more) => () => ({ 'chat-composer': composer(), 'dialog[open]': null, 'dialog[open], :popover-open': null, '.renaming': null, '.earlier': null, '.quote': null, '.transcript': new Node('transcript', { scrollHeight: 500, scrollTop: 100, clientHeight: 100, firstElementChild: null }), ...more });
+const key = (name) => () => listeners.keydown({ key: name.split('+').at(-1), ctrlKey: /Ctrl/.test(name), metaKey: /Meta/.test(name), shiftKey: /Shift/.test(name), preventDefault: () => done.push('not what the browser does') });
+const KEYS = ['Escape', 'Ctrl+Shift+O', 'Meta+b', 'Ctrl+Shift+b', 'Ctrl+/', 'Ctrl+,', 'Ctrl+k', 'Ctrl+Shift+K', 'Ctrl+Shift+q', 'Ctrl+Shift+Backspace', 'Shift+o', 'b'];
+const keys = (...names) => Object.fromEntries(names.map((name) => [`key ${name}`, key(name)]));
+const tells = (type, detail) => (view) => view.chat.dispatchEvent(new CustomEvent(type, { detail }));
+const drag = (type, types = ['Files']) => () => listeners[type]({ dataTransfer: { types, files: ['a file'] }, preventDefault: () => done.push('not what the browser does') });
+/** The handler of the page's own element for an event. */
+function handlerOf(view, type) {
+    const { strings, values } = view.render();
+    const at = strings.findIndex((text) => text.endsWith(`@${type}=`));
+    return (detail) => values[at].call(view, { detail });
+}
+written('page', [
+    { says: 'empty', element: 'parley-app', presses: /^(click|chosen|toggle|edit-last).*(To the message|aside|scrim|Show the list|About|status$|Temporary|New chat|Keyboard|Settings$|chat-composer)/, found: parts(), given: ofPage(), does: {
+        ...keys(...KEYS), 'another chat by its address': () => ((location.hash = '#/c/c9'), listeners.hashchange()), 'a chat that is not there': () => ((location.hash = '#/c/none'), listeners.hashchange()),
+        'a file comes over it': drag('dragenter'), 'words come over it': drag('dragenter', ['text/plain']), 'a file stays over it': drag('dragover'), 'a file is dropped': async () => (drag('dragenter')(), drag('drop')()), 'words are dropped': drag('drop', []),
+        'a file came and went': async () => (drag('dragenter')(), drag('dragenter')(), drag('dragleave')(), done.push('not yet'), drag('dragleave')(), drag('dragleave')()), 'before it is printed': () => listeners.beforeprint(), 'after it was printed': (view) => ((view.shown = 3), listeners.afterprint()),
+        'a notice': tells('notice', { text: 'Gone.', action: 'Undo', undo: () => done.push('undone') }), 'another conversation': (view) => ((view.chat.current = { ...view.chat.current, id: 'c2', head: 'm9', title: 'Other' }), tells('conversation')(view)), 'news': tells('news'),
+        'an answer ended, unseen': (view) => ((document.hidden = true), tells('finished', { id: 'm2', status: 'done', text: 'x' })(view)), 'an answer ended, seen': (view) => ((document.hidden = false), tells('finished', { id: 'm2', status: 'done', text: 'x' })(view), (document.hidden = true)),
+        'the settings changed': (view) => view.settings.dispatchEvent(new Event('change')), 'a sample': (view) => handlerOf(view, 'send-sample')({ files: [], text: 'Q', thinking: undefined }), 'a sample with thoughts': (view) => handlerOf(view, 'send-sample')({ files: [], text: 'Q', thinking: false }),
+        'chats as Markdown': (view) => handlerOf(view, 'take-chat')({ id: 'c1', kind: 'markdown' }), 'chats as JSON': (view) => handlerOf(view, 'take-chat')({ id: 'c1', kind: 'json' }), 'chats on paper': async (view) => (handlerOf(view, 'take-chat')({ id: 'c1', kind: 'print' }), time.pass(20)), 'none on paper': (view) => handlerOf(view, 'take-chat')({ id: 'none', kind: 'print' }), 'none': (view) => handlerOf(view, 'take-chat')({ id: 'none', kind: 'json' }),
+        'prompts': (view) => handlerOf(view, 'edit-prompts')(), 'the list': (view) => handlerOf(view, 'toggle-sidebar')(), 'the search is left': (view) => handlerOf(view, 'left-search')(),
+        'code': (view) => handlerOf(view, 'show-preview')({ code: '<p>', language: 'html' }),
+    } },
+    { says: 'on a phone', element: 'parley-app', presses: /^(click|chosen) .*(aside|scrim|Show the list)/, found: parts(), given: ofPage([], { narrow: true, current: { temporary: true } }), after: (view) => void (view.drawer = true), does: keys('Escape', 'Ctrl+b', 'Ctrl+k') },
+    { says: 'with a conversation', element: 'parley-app', presses: /^click button (Latest|Show|Undo|Close this|Quote|Settings of)|own-options/, found: parts(), given: ofPage([asked('m1'), { id: 'm2', role: 'assistant', text: 'A\n```html\n<p>\n```', created: 1, context: { used: 81 } }], { busy: true, current: { options: { temperature: 0.5, beside: 'gpu/x' } } }), after: (view) => Object.assign(view, { pinned: false, shown: 1, notice: { text: 'Gone.', action: 'Undo', undo: () => done.push('undone') }, quote: { text: 'said', right: 5, bottom: 5 }, dragging: true }), does: {
+        ...keys('Escape', 'Ctrl+Shift+Q'), 'code that is there': (view) => handlerOf(view, 'show-preview')({ code: '<p>', language: 'html' }), 'code that is not there': (view) => handlerOf(view, 'show-preview')({ code: '<b>', language: 'html' }),
+        'an image': (view) => handlerOf(view, 'show-image')({ image: 1, items: [{ id: 'v', kind: 'video', blob: new Blob() }, { id: 'i', kind: 'image', blob: new Blob() }, { id: 'j', kind: 'image' }] }),
+    } },
+    { says: 'a context that is half full', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage([asked('m1', { context: { used: 50 } })]) },
+    { says: 'a context that is less than half full', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage([asked('m1', { context: { used: 49 } })]) },
+    { says: 'more than fits', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage([asked('m1', { context: { used: 500 } })]), after: (view) => void (view.preview = { versions: [{ language: 'html', code: 'x' }], at: 0 }) },
+    { says: 'a key is needed', element: 'parley-app', presses: /Enter it/, found: parts(), given: ofPage([], { wired: { state: 'unauthorised' } }), does: { 'the key is right': (view) => ((view.enteringKey = true), (view.chat.connection.state = 'open'), tells('connection')(view)) } },
+    { says: 'the server is away', element: 'parley-app', presses: /Try now/, found: parts(), given: ofPage([], { wired: { state: 'retrying', failures: 3, retryAt: performance.now() + 4500, session: null } }), does: { 'it is back': (view) => (tells('connection')(view), (view.chat.connection.state = 'open'), tells('connection')(view)) } },
+    { says: 'another model is loaded', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage([], { modelOf: () => 'gpu/x', wired: { server: { state: 'loading', progress: 0.25 } } }), does: { 'the server was updated': (view) => ((view.version = '8'), tells('connection')(view)) } },
+]);
