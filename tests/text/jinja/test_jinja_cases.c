@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "tests/check.h"
 
-enum { MIN_CASES = 300, NOON = 1795176000 };
+enum { MIN_CASES = 900, NOON = 1795176000 };
 
 static err_code render(const char *source, const json *vars_json, bytes *out, err_detail *d)
 {
