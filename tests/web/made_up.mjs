@@ -54,8 +54,11 @@ export function makeTime() {
             now = Math.max(now, end); // what was run may have slept
             await settle();
         },
-        /** Nothing is due any more. */
-        clear: () => timers.clear(),
+        /** The first moment again; nothing is due any more. */
+        begin() {
+            timers.clear();
+            now = Date.UTC(2026, 0, 2);
+        },
         /** The device sleeps: nothing runs meanwhile. */
         sleep: (ms) => (now += ms),
     };

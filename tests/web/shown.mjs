@@ -99,7 +99,7 @@ const sum = (list) => createHash('sha256').update(list.join('\n')).digest('hex')
 
 async function make(one) {
     random = 0;
-    time.clear();
+    time.begin();
     document.title = '';
     done.length = 0;
     Node.found = { ...(typeof one.found === 'function' ? one.found() : one.found) };
@@ -112,7 +112,7 @@ async function make(one) {
     Object.assign(view, given);
     const changed = new Map(Object.keys(given).map((name) => [name, undefined]));
     view.willUpdate?.(changed);
-    view.connectedCallback && Object.getPrototypeOf(view).hasOwnProperty('connectedCallback') && one.connects !== false && connect(view);
+    moves(view, 'connectedCallback');
     if (one.begins !== false) view.firstUpdated?.(changed);
     view.updated?.(changed);
     await time.settle();
@@ -121,11 +121,14 @@ async function make(one) {
     return view;
 }
 
-/** Without what Lit does then. */
-function connect(view) {
-    const lit = Object.getPrototypeOf(Object.getPrototypeOf(view));
-    Object.defineProperty(lit, 'connectedCallback', { configurable: true, value() {} });
-    view.connectedCallback();
+/** It enters the page or leaves it, without what Lit does then, which must be called. @param {any} view @param {'connectedCallback'|'disconnectedCallback'} name */
+function moves(view, name) {
+    const own = Object.getPrototypeOf(view);
+    if (!Object.hasOwn(own, name)) return;
+    let n = 0;
+    Object.defineProperty(Object.getPrototypeOf(own), name, { configurable: true, value: () => (n += 1) });
+    view[name]();
+    assert.equal(n, 1, `${name} of ${own.constructor.name} calls Lit's own`);
 }
 
 /** Lines of a change that are written; the others have a sum. */
@@ -208,6 +211,16 @@ async function page(one, before, known) {
         for (const [says, event] of happenings(type, tag, one)) await happens(`${type} ${name}${says}`, event, (next, again) => (again[i].handleEvent?.bind(again[i]) ?? again[i]).call(next, event));
     }
     for (const [says, act] of Object.entries(one.does ?? {})) await happens(says, {}, act);
+    if (one.element) {
+        const last = await make(one);
+        const heard = Object.keys(listeners).length;
+        done.length = 0;
+        moves(last, 'disconnectedCallback');
+        await time.pass(2000);
+        if (Object.keys(listeners).length < heard) done.push('hears no more of the window');
+        if (done.length && !known.has(done.join())) out.push('it leaves the page', ...done.map((line) => `    ${line}`));
+        known.add(done.join());
+    }
     return { text: out.join('\n'), whole };
 }
 

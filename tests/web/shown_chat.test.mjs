@@ -140,9 +140,9 @@ const servers = [
 ];
 const ofTools = (choice, list = servers) => () => ({ chat: chatOf([], { connection: wire({ 'v1/mcp': [{ data: list }] }) }), choice, choose: (given) => void done.push(`chooses ${JSON.stringify(given)}`) });
 written('tools', [
-    { says: 'none chosen', element: 'tool-choice', given: ofTools(undefined) },
+    { says: 'none chosen', element: 'tool-choice', given: ofTools(undefined), does: { 'a second later': () => time.pass(1000), 'two seconds later': () => time.pass(2000) } },
     { says: 'all of a server, one unasked', element: 'tool-choice', presses: /change/, given: ofTools({ files: { always: ['write'] }, gone: {} }) },
-    { says: 'some of a server', element: 'tool-choice', presses: /change/, given: ofTools({ files: { only: ['once'] } }, servers.slice(0, 1)) },
+    { says: 'some of a server', element: 'tool-choice', presses: /change/, given: ofTools({ files: { only: ['once'] } }, servers.slice(0, 1)), does: { 'some seconds later': () => time.pass(3000) } },
     { says: 'all of a server but one', element: 'tool-choice', presses: /change/, given: ofTools({ files: { only: ['once', 'read'] } }, servers.slice(0, 1)) },
     { says: 'of a server that is away', element: 'tool-choice', given: () => ({ ...ofTools()(), chat: chatOf() }) },
     { says: 'that the server refuses to list', element: 'tool-choice', given: () => ({ ...ofTools()(), chat: chatOf([], { connection: wire({ 'v1/mcp': [{}, 500] }) }) }) },
