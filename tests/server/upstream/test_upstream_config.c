@@ -2,6 +2,7 @@
 #include "server/upstream/upstream_config.h"
 
 #include "base/limits.h"
+#include "server/upstream/upstream_models.h"
 #include "tests/check.h"
 
 static upstream_config c;
@@ -294,8 +295,103 @@ static void test_bodies(void)
     json_free(doc);
 }
 
+/* ---- what a server says of its models ---- */
+
+/* "id engine context images videos|.." or the error's text. */
+static const char *listed(const char *text)
+{
+    static char out[2048];
+    static const char *const ANSWERS[] = {
+        [UPSTREAM_UNKNOWN] = "?", [UPSTREAM_YES] = "yes", [UPSTREAM_NO] = "no"};
+    upstream_models m = {0};
+    err_detail d = {0};
+    int n = 0;
+    out[0] = '\0';
+    if (upstream_models_read(&m, text, strlen(text), &d) != ERR_OK) {
+        CHECK_INT(m.n, 0);
+        snprintf(out, sizeof out, "%s", d.text);
+    }
+    for (size_t i = 0; i < m.n; i++) {
+        const upstream_model_facts *f = &m.items[i];
+        n += snprintf(out + n, sizeof out - (size_t)n, "%s%s %s %d %s %s", i ? "|" : "", f->id,
+                      upstream_engine_name(f->engine), f->n_ctx, ANSWERS[f->sees_images],
+                      ANSWERS[f->sees_videos]);
+    }
+    if (m.n) {
+        CHECK(upstream_models_find(&m, m.items[m.n - 1].id) == &m.items[m.n - 1]);
+        CHECK(!upstream_models_find(&m, "none"));
+    }
+    upstream_models_deinit(&m);
+    CHECK(m.n == 0 && m.items == NULL);
+    return out;
+}
+
+static void test_models(void)
+{
+    CHECK_STR(listed("{"), "its list of models is no JSON");
+    CHECK_STR(listed("{}"), "it gives no list of models");
+    CHECK_STR(listed("{\"data\":{}}"), "it gives no list of models");
+    CHECK_STR(listed("{\"data\":[]}"), "");
+    CHECK_STR(listed("{\"data\":[{\"id\":\"a\"},{},{\"id\":\"\"},{\"id\":\"b\",\"owned_by\":\"vllm\",\"max_"
+                     "model_len\":8}]}"),
+              "a other 0 ? ?|b vllm 8 ? ?");
+    CHECK_STR(listed("{\"data\":[{\"id\":\"a\",\"architecture\":{\"input_modalities\":[\"text\",\"image\"]}},"
+                     "{\"id\":\"b\","
+                     "\"architecture\":{\"input_modalities\":[\"video\"]}},{\"id\":\"c\",\"architecture\":{"
+                     "\"input_modalities\":\"image\"}}]}"),
+              "a other 0 yes no|b other 0 no yes|c other 0 ? ?");
+    CHECK_STR(listed("{\"data\":[{\"id\":\"a\"},{\"id\":\"b\"},{\"id\":\"c\"}],\"models\":[{\"name\":\"a\","
+                     "\"capabilities\":["
+                     "\"completion\",\"multimodal\"]},{\"name\":\"b\",\"capabilities\":[\"completion\"]},{"
+                     "\"name\":\"c\"}]}"),
+              "a other 0 yes no|b other 0 no no|c other 0 ? ?");
+    CHECK_STR(listed("{\"data\":[{\"id\":\"a\",\"max_model_len\":1,\"context_length\":2,\"meta\":{\"n_ctx\":"
+                     "3,\"n_ctx_train\":4}},"
+                     "{\"id\":\"b\",\"max_model_len\":0,\"context_length\":2,\"meta\":{\"n_ctx\":3,\"n_ctx_"
+                     "train\":4}},"
+                     "{\"id\":\"c\",\"context_length\":2,\"meta\":{\"n_ctx_train\":4}},{\"id\":\"d\","
+                     "\"meta\":{\"n_ctx_train\":4}},"
+                     "{\"id\":\"e\",\"context_length\":2147483648}]}"),
+              "a other 1 ? ?|b other 3 ? ?|c other 2 ? ?|d other 4 ? ?|e other 0 ? ?");
+    const size_t most = sizeof((upstream_model_facts *)NULL)->id - UPSTREAM_PREFIX_MAX - 1;
+    for (size_t n = most; n <= most + 1; n++) { /* its prefix has room, too */
+        char text[1024], name[512];
+        memset(name, 'x', sizeof name);
+        snprintf(text, sizeof text, "{\"data\":[{\"id\":\"%.*s\"},{\"id\":\"b\"}]}", (int)n, name);
+        CHECK_INT(strncmp(listed(text), "b other", 7) == 0, n > most);
+    }
+    bytes text = bytes_empty(1 << 20);
+    for (int i = 0; i < LIMIT_UPSTREAM_MODELS + 1; i++) {
+        bytes_printf(&text, i ? ",{\"id\":\"m%d\"}" : "{\"data\":[{\"id\":\"m%d\"}", i);
+    }
+    bytes_append_str(&text, "]}");
+    upstream_models m = {0}, other = {0};
+    err_detail d = {0};
+    CHECK_OK(upstream_models_read(&m, bytes_str(&text), text.len, &d), d);
+    CHECK_OK(upstream_models_read(&other, bytes_str(&text), text.len, &d), d);
+    CHECK_INT(m.n, LIMIT_UPSTREAM_MODELS);
+    CHECK(upstream_models_equal(&m, &other));
+    for (int i = 0; i < 7; i++) { /* each difference is one */
+        upstream_model_facts *f = &other.items[LIMIT_UPSTREAM_MODELS - 1];
+        const upstream_model_facts was = *f;
+        other.n -= i == 0;
+        f->engine = i == 1 ? UPSTREAM_VLLM : f->engine;
+        f->n_ctx += i == 2;
+        f->sees_images = i == 3 ? UPSTREAM_YES : f->sees_images;
+        f->sees_videos = i == 4 ? UPSTREAM_YES : f->sees_videos;
+        f->id[0] = i == 5 ? 'x' : f->id[0];
+        CHECK_INT(upstream_models_equal(&m, &other), i == 6);
+        *f = was;
+        other.n = m.n;
+    }
+    upstream_models_deinit(&m);
+    upstream_models_deinit(&other);
+    bytes_deinit(&text);
+}
+
 int main(void)
 {
+    test_models();
     test_urls();
     test_servers();
     test_settings();
