@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { after, before, beforeEach } from 'node:test';
-import { decodeText } from '../../web/js/documents/encoding.js';
 import { Passages } from '../../web/js/documents/passages.js';
 import { SAMPLES, becomes, lastAnswer, launch, openChat, send } from './helpers.mjs';
 import { docx, xlsx, zip } from './make_zip.mjs';
@@ -78,21 +77,6 @@ test('a document goes along as its text, with a note of what was left out, and o
     assert.match(content[0].text, /^File report\.docx:\n```\n# Water report 2025\n/);
     assert.equal(content[1].text, 'File costs.csv:\n```\n| Item; one | Price |\n| --- | --- |\n| a "b"<br>c | 1,5 |\n```');
     await done();
-});
-
-test('text in every encoding', () => {
-    for (const { encoding, text, base64 } of JSON.parse(readFileSync(join(SAMPLES, 'encodings.json'), 'utf8'))) {
-        const read = decodeText(new Uint8Array(Buffer.from(base64, 'base64')));
-        assert.equal(read.text, text, `${encoding} was read as ${read.encoding}`);
-    }
-    const words = 'Zwölf Boxkämpfer, 十二人';
-    const wide = Buffer.concat([Buffer.from([0xff, 0xfe, 0, 0]), ...[...words].map((one) => Buffer.from(Uint32Array.of(one.codePointAt(0)).buffer))]);
-    assert.deepEqual(decodeText(new Uint8Array(wide)), { text: words, encoding: 'utf-32' });
-    const little = Buffer.from(words, 'utf16le');
-    assert.deepEqual(decodeText(new Uint8Array(little)), { text: words, encoding: 'utf-16le' });
-    assert.deepEqual(decodeText(new Uint8Array(Buffer.from(little).swap16())), { text: words, encoding: 'utf-16be' });
-    // What a file says of itself counts.
-    assert.equal(decodeText(new Uint8Array(Buffer.from('<?xml encoding="iso-8859-7"?>\xc1\xc2', 'latin1'))).text, '<?xml encoding="iso-8859-7"?>ΑΒ');
 });
 
 const W = (text, properties = '') => `<w:p>${properties && `<w:pPr>${properties}</w:pPr>`}<w:r><w:t>${text}</w:t></w:r></w:p>`;

@@ -1,6 +1,7 @@
 /** Parts of the page that compute alone, without a browser: hashes in pieces, tables, encodings, search. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import test from 'node:test';
 import { csvTable } from '../../web/js/documents/csv.js';
 import { decodeText } from '../../web/js/documents/encoding.js';
@@ -51,6 +52,25 @@ test('the encoding of a few letters', () => {
     assert.deepEqual(decodeText(bytes('caf', 0xc3, 0xa9, 's')), { text: 'cafés', encoding: 'utf-8' });
     assert.deepEqual(decodeText(bytes(0xff, 0xfe, 'a', 0)), { text: 'a', encoding: 'utf-16le' });
     assert.equal(decodeText(bytes('a', 1, 2, 3)).text, null);
+});
+
+test('text in every encoding', () => {
+    for (const { encoding, text, base64 } of JSON.parse(readFileSync(new URL('fixtures/encodings.json', import.meta.url), 'utf8'))) {
+        const read = decodeText(new Uint8Array(Buffer.from(base64, 'base64')));
+        assert.equal(read.text, text, `${encoding} was read as ${read.encoding}`);
+    }
+    const words = 'Zwölf Boxkämpfer, 十二人';
+    const wide = Buffer.concat([Buffer.from([0xff, 0xfe, 0, 0]), ...[...words].map((one) => Buffer.from(Uint32Array.of(one.codePointAt(0)).buffer))]);
+    assert.deepEqual(decodeText(new Uint8Array(wide)), { text: words, encoding: 'utf-32' });
+    const little = Buffer.from(words, 'utf16le');
+    assert.deepEqual(decodeText(new Uint8Array(little)), { text: words, encoding: 'utf-16le' });
+    assert.deepEqual(decodeText(new Uint8Array(Buffer.from(little).swap16())), { text: words, encoding: 'utf-16be' });
+    const big = Buffer.concat([Buffer.from([0, 0, 0xfe, 0xff]), ...[...words].map((one) => Buffer.from(Uint32Array.of(one.codePointAt(0)).buffer).swap32())]);
+    assert.deepEqual(decodeText(new Uint8Array(big)), { text: words, encoding: 'utf-32' });
+    for (const odd of [[0xff, 0xfe, 0, 0, 65], [0xff, 0xfe, 0, 0, 0, 0, 0x11, 0], [0xff, 0xfe, 0, 0, 6, 0, 0, 0]]) assert.equal(decodeText(Uint8Array.from(odd)).text, null, `${odd}`);
+    assert.equal(decodeText(Uint8Array.from([0xff, 0xfe, 0, 0, 0xff, 0xff, 0x10, 0])).text, '\u{10ffff}');
+    // What a file says of itself counts.
+    assert.equal(decodeText(new Uint8Array(Buffer.from('<?xml encoding="iso-8859-7"?>\xc1\xc2', 'latin1'))).text, '<?xml encoding="iso-8859-7"?>ΑΒ');
 });
 
 test('words of one letter and of many are found where they stand, rare ones first', async () => {
@@ -111,6 +131,22 @@ test('a part that is larger than it says is read as far as is asked for; one tha
     const broken = zip({ noise });
     broken.fill(0xff, 60, 200);
     await assert.rejects((await Zip.open(new File([broken], 'a.zip'))).bytes('noise'), /its part noise cannot be unpacked/);
+});
+
+test('of a list that is cut what is whole is read', async () => {
+    const cut = (at, value) => {
+        const bytes = zip({ one: 'first', two: 'second' });
+        const entry = bytes.lastIndexOf(Buffer.from('504b0102', 'hex'));
+        bytes.writeUInt16LE(value, entry + at);
+        return Zip.open(new File([bytes], 'a.zip'));
+    };
+    for (const [at, value, there] of [[28, 3, true], [28, 4, false], [30, 0, true], [30, 1, false], [32, 0, true], [32, 9, true]]) {
+        const archive = await cut(at, value);
+        assert.equal(archive.has('two'), there, `${at} ${value}`);
+        assert.equal(Buffer.from(await archive.bytes('one')).toString(), 'first');
+    }
+    const upper = await Zip.open(new File([zip({ 'a/One': 'first', 'A/one': 'second', 'b\\c': 'third' })], 'a.zip'));
+    assert.deepEqual([upper.names(/./), Buffer.from(await upper.bytes('A/ONE')).toString(), upper.has('b/c')], [['a/One', 'b/c'], 'first', true], 'the first of two with one name counts');
 });
 
 test('what an archive says wrongly of itself', async () => {
