@@ -131,6 +131,18 @@ static void test_short_memory(void)
     opt.n_parallel = 4;
     CHECK_INT(engine_open(&e, &opt, &d), ERR_NOMEM);
     CHECK(strstr(d.text, "--parallel") != NULL);
+    char want[200];
+    const uint64_t left = ((uint64_t)opt.mem_limit_mib << 20) - all.weight_bytes - LIMIT_REQUEST_MEMORY;
+    snprintf(want, sizeof want,
+             "4 sequences of %d tokens and the cache need %zu MiB and %zu MiB are left of --mem-limit;",
+             N_CTX, (size_t)all.state_bytes >> 20, (size_t)left >> 20);
+    CHECK(strstr(d.text, want) == d.text);
+    opt.mem_limit_mib = (int64_t)(all.weight_bytes >> 20);
+    CHECK_INT(engine_open(&e, &opt, &d), ERR_NOMEM);
+    snprintf(want, sizeof want,
+             "--mem-limit is %zu MiB; %zu MiB of weights and %zu MiB for requests do not fit;",
+             (size_t)opt.mem_limit_mib, (size_t)all.weight_bytes >> 20, (size_t)LIMIT_REQUEST_MEMORY >> 20);
+    CHECK(strstr(d.text, want) == d.text);
 }
 
 int main(void)

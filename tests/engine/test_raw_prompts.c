@@ -156,10 +156,108 @@ static void check_behind_answer(void)
     engine_close(e);
 }
 
+/* ---- the prompt's own logprobs ---- */
+
+typedef struct scores {
+    int32_t ids[PROMPT + LENGTH], n,
+        n_top_found; /* n_top_found: tokens whose logprob is that of one of the likeliest */
+    float logprobs[PROMPT + LENGTH];
+    gen_timings timings;
+} scores;
+
+/* What an engine says of the tokens of a prompt; n_top: of how many of the likeliest for each. */
+static void score(scores *out, engine *e, const int32_t *ids, size_t n, int32_t n_top)
+{
+    static const uint64_t id = 1000000;
+    int32_t processed = 0;
+    gen_params p;
+    gen_params_init(&p);
+    p.max_tokens = 1;
+    p.temperature = 0.0f;
+    p.ignore_eos = true;
+    p.n_top_logprobs = n_top;
+    p.scores_prompt = true;
+    p.spec_prefill = 1; /* is not heeded: it is all read */
+    gen_request *r = NULL;
+    err_detail d = {0};
+    *out = (scores){0};
+    CHECK_OK(engine_prepare_tokens(e, &r, ids, n, 0, &p, &d), d);
+    answers_submit(e, r, id);
+    for (bool done = false; !done;) {
+        void *message = NULL;
+        if (!mailbox_pop_wait(answer_events, &message, ANSWER_WAIT_MS)) {
+            check_fail(__FILE__, __LINE__, "no event for a minute");
+            exit(1);
+        }
+        gen_event *ev = message;
+        for (int32_t i = 0; ev->type == GEN_PROMPT && i < ev->n_tokens && out->n < PROMPT + LENGTH; i++) {
+            const gen_logprob *lp = &ev->logprobs[i];
+            CHECK_INT(lp->n_top, out->n > 0 ? n_top : 0);
+            for (int32_t k = 0; k < lp->n_top; k++) {
+                CHECK(k == 0 || lp->top_logprobs[k] <= lp->top_logprobs[k - 1]);
+                if (lp->top_ids[k] == ev->tokens[i]) {
+                    CHECK(lp->top_logprobs[k] == lp->logprob);
+                    out->n_top_found++;
+                }
+            }
+            out->logprobs[out->n] = lp->logprob;
+            out->ids[out->n++] = ev->tokens[i];
+        }
+        if (ev->type == GEN_PROMPT) {
+            CHECK(ev->processed >= processed);
+            CHECK_INT(ev->processed, out->n);
+            CHECK_INT(ev->total, (int32_t)n);
+            processed = ev->processed;
+        }
+        CHECK(ev->type != GEN_TOKENS || processed == (int32_t)n); /* the prompt comes first */
+        done = ev->type == GEN_DONE;
+        out->timings = ev->timings;
+        gen_event_free(ev);
+    }
+    CHECK_INT(out->n, (int32_t)n);
+}
+
+/* Of every token of a prompt its logprob by those before it, the same whichever pieces the prompt is read in: what was
+ * said has the logprob that it was said with. */
+static void check_scores(void)
+{
+    const float MOST = 1e-3f;
+    engine *e = open_engine(check_data("tiny"), true);
+    static scores all, one;
+    int32_t ids[PROMPT + LENGTH];
+    fill_tokens(ids, PROMPT, 5);
+    const answer said = ask(e, ids, PROMPT, false);
+    memcpy(ids + PROMPT, said.ids, sizeof said.ids[0] * LENGTH);
+    score(&all, e, ids, PROMPT + LENGTH, 3);
+    CHECK(memcmp(all.ids, ids, sizeof ids) == 0);
+    CHECK(isnan(all.logprobs[0])); /* nothing is before it */
+    for (int32_t i = 1; i < PROMPT + LENGTH; i++) {
+        CHECK(all.logprobs[i] < 0 && isfinite(all.logprobs[i]));
+    }
+    for (int32_t i = 0; i < LENGTH; i++) {
+        CHECK_NEAR(all.logprobs[PROMPT + i], said.logprobs[i], MOST);
+    }
+    CHECK(all.n_top_found >= LENGTH); /* a greedy answer is the likeliest */
+    CHECK_INT(all.timings.cache_n, 0);
+    CHECK_INT(all.timings.sparse_n, 0);
+    CHECK_INT(all.timings.prompt_n, PROMPT + LENGTH);
+    static const int32_t lengths[] = {1, 2, 16, 17, 18, CHUNK, CHUNK + 1, CHUNK + 2};
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+        score(&one, e, ids, (size_t)lengths[i], 0);
+        CHECK(memcmp(one.ids, ids, (size_t)lengths[i] * sizeof *ids) == 0);
+        CHECK(isnan(one.logprobs[0]));
+        for (int32_t k = 1; k < lengths[i]; k++) {
+            CHECK_NEAR(one.logprobs[k], all.logprobs[k], MOST);
+        }
+    }
+    engine_close(e);
+}
+
 int main(void)
 {
     log_set_level(LOG_OFF);
     answers_begin();
+    check_scores();
     if (answers_rows_are_exact()) {
         check_prefixes(check_data("tiny"), "tiny", 1);
         for (size_t i = 0; i < ARRAY_LEN(RANDOM_FAMILIES); i++) {
