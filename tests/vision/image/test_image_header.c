@@ -218,8 +218,65 @@ static void test_orientations(void)
     }
 }
 
+/* Which sizes are read: both sides of each limit, either way up; and what an image takes. */
+static void test_limits(void)
+{
+    static const struct {
+        int32_t width, height;
+        const char *refused;
+    } cases[] = {{1000, 200, NULL},
+                 {1000, 201, "; that is more than this server allows"},
+                 {1001, 100, "; one side is longer than this server allows"},
+                 {100, 1001, "; one side is longer than this server allows"},
+                 {1, 1, NULL},
+                 {200, 1, NULL},
+                 {1, 200, NULL},
+                 {201, 1, "; one side may be at most 200 times the other"},
+                 {1, 201, "; one side may be at most 200 times the other"},
+                 {1000, 5, NULL},
+                 {5, 1000, NULL},
+                 {1000, 4, "; one side may be at most 200 times the other"},
+                 {4, 1000, "; one side may be at most 200 times the other"}};
+    const image_limits limits = {.max_pixels = 200000, .max_side = 1000};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const int32_t w = cases[i].width, h = cases[i].height;
+        uint8_t file[26] = "BM\0\0\0\0\0\0\0\0\0\0\0\0\x28";
+        char want[128];
+        image_plan plan;
+        image img;
+        err_detail d = {0};
+        for (int k = 0; k < 2; k++) {
+            file[18 + k] = (uint8_t)(w >> 8 * k);
+            file[22 + k] = (uint8_t)(h >> 8 * k);
+        }
+        CHECK_INT(image_measure(&plan, file, sizeof file, &limits, &d),
+                  cases[i].refused ? ERR_LIMIT : ERR_OK);
+        CHECK_INT(plan.width, cases[i].refused ? 0 : w);
+        CHECK_INT(plan.height, cases[i].refused ? 0 : h);
+        CHECK_INT(plan.bytes,
+                  cases[i].refused ? 0 : 16 * (size_t)w * (size_t)h + 3 * sizeof file + ((size_t)8 << 20));
+        CHECK(!plan.is_turned);
+        snprintf(want, sizeof want, "the image is %d x %d pixels%s", w, h,
+                 cases[i].refused ? cases[i].refused : "");
+        CHECK_STR(d.text, cases[i].refused ? want : "");
+        /* what may be read is not there */
+        CHECK_INT(image_decode(&img, file, sizeof file, &limits, &d),
+                  cases[i].refused ? ERR_LIMIT : ERR_CORRUPT);
+        CHECK(!img.rgb);
+    }
+    static const uint8_t png[] = PNG_HEAD;
+    image_plan plan;
+    err_detail d = {0};
+    CHECK_OK(image_measure(&plan, png, sizeof png - 1, &limits, &d), d);
+    CHECK(plan.width == 0x102 && plan.height == 3);
+    CHECK_INT(plan.bytes, (3 * 3 + 16) * 0x102 + (1 << 20));
+    CHECK_INT(image_measure(&plan, png, 0, &limits, &d), ERR_UNSUPPORTED);
+    CHECK_STR(d.text, "the image is empty");
+}
+
 int main(void)
 {
+    test_limits();
     test_sizes();
     test_unknown();
     test_markers();
