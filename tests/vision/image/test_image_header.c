@@ -270,6 +270,11 @@ static void test_limits(void)
     CHECK_OK(image_measure(&plan, png, sizeof png - 1, &limits, &d), d);
     CHECK(plan.width == 0x102 && plan.height == 3);
     CHECK_INT(plan.bytes, (3 * 3 + 16) * 0x102 + (1 << 20));
+    for (int i = 0; i < 2; i++) { /* without a side */
+        const uint8_t none[26] = {'B', 'M', [14] = 0x28, [18] = i, [22] = !i};
+        CHECK_INT(image_measure(&plan, none, sizeof none, &limits, &d), ERR_CORRUPT);
+        CHECK_STR(d.name, "image_parse_error");
+    }
     CHECK_INT(image_measure(&plan, png, 0, &limits, &d), ERR_UNSUPPORTED);
     CHECK_STR(d.text, "the image is empty");
 }
