@@ -154,6 +154,20 @@ static void test_forgotten(const tiny *t)
         CHECK_INT(prefix_cache_get_stats(pc).n_entries, all ? 0 : 2);
         CHECK_INT(prefix_cache_get_stats(pc).bytes, all ? 0 : three / 3 * 2);
     }
+    static const uint64_t others[] = {0, 2, 2};
+    for (size_t i = 0; i < 3; i++) {
+        prefix_cache_forget(pc, &others[i]);
+    }
+    for (uint64_t scope = 0; scope < 3; scope++) {
+        make_key(scope, ids, 100);
+        CHECK(prefix_cache_store(pc, key, 21, s, decoder_hidden(t->sc, 19)));
+    }
+    prefix_cache_sweep(pc);
+    for (uint64_t scope = 0; scope < 3; scope++) {
+        make_key(scope, ids, 100);
+        CHECK_INT(find(pc, 101) != NULL, scope == one);
+    }
+    CHECK_INT(prefix_cache_get_stats(pc).n_entries, 1);
     seq_state_destroy(s);
     prefix_cache_destroy(pc);
 }
