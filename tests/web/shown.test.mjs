@@ -1,9 +1,9 @@
 /** What elements of the page show and do, as the files in shown/ say (shown.mjs). */
-import { withoutBrowser } from './made_up_lit.mjs';
+import { Node, withoutBrowser } from './made_up_lit.mjs';
 import { chatOf, madeUp, time, wire, written } from './shown.mjs';
 
 const { settingsDialog, ownOptions } = await withoutBrowser('views/settings-dialog.js');
-const { imageDialog, keysDialog, modelDialog } = await withoutBrowser('views/dialogs.js');
+const { imageDialog, keysDialog, modelDialog, openDialog } = await withoutBrowser('views/dialogs.js');
 for (const name of ['model-list', 'sidebar', 'prompts', 'hub-models', 'tools-menu', 'tool-offers', 'message', 'video-strip', 'viewer', 'welcome', 'server-status', 'share', 'shared-page', 'clip', 'code-block']) await withoutBrowser(`views/${name}.js`);
 
 /* ---- settings ---- */
@@ -32,6 +32,8 @@ written('dialogs', [
     { says: 'the keys', render: keysDialog },
     { says: 'an image', render: () => imageDialog({ items: [image('a'), image('b')], at: 1 }) },
     { says: 'no image', render: () => imageDialog(null) },
+    { says: 'opened', render: () => '', found: () => ({ '#there': new Node('there', { open: false }), '#open': new Node('open', { open: true }), '#nobody': null }), does: { 'one that is there': () => openDialog('there'), 'one that is open': () => openDialog('open'), 'none': () => openDialog('nobody') } },
+    { says: 'of which little is known, least of all', render: () => modelDialog({ name: 'M', context: 1, bytes: 2048, thinkingKnown: true }, wire()) },
 ]);
 
 /* ---- models ---- */
@@ -51,6 +53,13 @@ const ofModels = (list, hub, server = null, more = {}) => () => ({
 written('models', [
     { says: 'one alone', element: 'model-list', given: ofModels(models.slice(0, 1)) },
     { says: 'five, one of them next', element: 'model-list', given: ofModels(models.slice(0, 5), 'no', { state: 'ready', next_model: 'c' }, { current: { options: { model: 'a', beside: 'b' } } }) },
+    { says: 'five in a menu that is open', element: 'model-list', presses: /^$/, found: { 'is :popover-open': true }, given: ofModels(models.slice(0, 5)), does: {
+        'one is being loaded': (view) => ((view.connection.server = { state: 'loading', next_model: 'c', progress: 0.25 }), view.connection.dispatchEvent(new Event('state'))),
+        'the same is said again': async (view) => { for (let i = 0; i < 2; i += 1) view.connection.dispatchEvent(new Event('state')); },
+        'the chat has another model': (view) => ((view.chat.current.options = { model: 'b' }), view.chat.dispatchEvent(new Event('options'))),
+        'a list of one': (view) => void (view.models = models.slice(0, 1)),
+    } },
+    { says: 'in a menu that is closed', element: 'model-list', presses: /^$/, given: ofModels(models.slice(0, 5)), does: { 'one is being loaded': (view) => ((view.connection.server = { state: 'loading', next_model: 'c' }), view.connection.dispatchEvent(new Event('state'))) } },
     { says: 'six, one being loaded, and a hub with a key', element: 'model-list', presses: /input|details|hub|progress/, typed: ['D', 'x'], given: ofModels(models, 'key', { state: 'loading', next_model: 'c', progress: 0.25 }, { loadedModel: 'a' }), events: { use: { detail: 'x' } } },
     { says: 'searched', element: 'model-list', presses: /keydown/, given: ofModels(models, 'yes', { state: 'loading', next_model: 'c' }), after: (view) => void (view.query = 'D') },
     { says: 'while one is asked for, and none has the name', element: 'model-list', presses: /^$/, given: ofModels(models), after: (view) => Object.assign(view, { query: 'q', wanted: 'a' }) },

@@ -260,7 +260,12 @@ const awake = (ms) => async () => {
     await time.pass(ms);
     document.hidden = true;
 };
+const { rateBetween } = await withoutBrowser('views/server-status.js');
+const { abilities } = await withoutBrowser('views/welcome.js');
+const at = (uptime_s, tokens, total = 10) => status({ uptime_s, running: tokens.map((one) => ({ tokens: one })), totals: { generated_tokens: total } });
 written('status', [
+    { says: 'tokens a second between two readings', render: () => [[at(3, []), at(1, [])], [at(3, [4, 2]), at(1, [])], [at(3, []), at(1, [4])], [at(3, [4]), at(3, [])], [at(5, [], 30), at(1, [4])]].map(([now, before]) => ` ${rateBetween(now, before)}`).join() },
+    { says: 'in a dialog that is closed', element: 'server-status', found: () => ({ '^dialog': new Node('dialog', { open: false }) }), given: ofStatus([status()]), after: awake(3000) },
     { says: 'in a page that nobody sees', element: 'server-status', found: seen, given: ofStatus([status()]) },
     { says: 'while nothing runs', element: 'server-status', found: seen, given: ofStatus([status()]), after: awake(1000) },
     { says: 'while something runs', element: 'server-status', found: seen, given: ofStatus([status()], [status(busy)]), after: awake(2000) },
@@ -278,6 +283,7 @@ const greeted = (more, said = [samples]) => () => {
     return { chat: chatOf(), model: { ...model, modalities: ['text', 'images'], context: 4096, thinkingKnown: true, ...more }, open: true };
 };
 written('welcome', [
+    { says: 'what models can and cannot', render: () => [{ name: 'Seedling' }, { name: 'x seedling' }, { name: 'x' }, { name: 'x', vision: true }, { name: 'x', vision: true, video: true }, { name: 'x', video: true }, { name: 'x', vision: true, thinking: true, context: 1000 }, { name: 'x', context: 32_768 }].map((one) => `<p>${JSON.stringify(one)}</p>${JSON.stringify(abilities(one))}`).join('') },
     { says: 'of a model that sees', element: 'chat-welcome', given: greeted({}) },
     { says: 'of a model that reads', element: 'chat-welcome', presses: /^$/, given: greeted({ vision: false, video: false, thinking: false }) },
     { says: 'of a model that sees images', element: 'chat-welcome', presses: /toggle/, given: greeted({ video: false, tools: false, thinkingKnown: false, context: 0 }, [[], 404]), after: (view) => void (view.open = false) },

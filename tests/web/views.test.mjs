@@ -1,4 +1,4 @@
-/** The page's elements one by one, each with a chat and a server that are made up: what they show, and what their buttons do.
+/** The page's elements one by one, each with a chat and a server that are made up: what needs a browser of what they show and do.
  * One page for all of them. */
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -11,194 +11,6 @@ before(async () => {
     ({ page } = lab);
 });
 after(() => lab.close());
-
-test('a call of a tool: its state in words, its arguments, and what came of it', async () => {
-    const seen = await page.evaluate(async () => {
-        const { at, show, words } = window.lab;
-        await at('js/views/tool-view.js');
-        const shown = async (tool, status = 'done', more = {}) => {
-            const view = await show('tool-call', { chat: {}, message: { status, attachments: [], ...more }, tool: { id: '1', name: 'get_the-weather', arguments: '{}', ...tool } });
-            const text = (selector) => words(view, selector).join('|');
-            const state = { state: text('.tool-state'), open: view.querySelector('details').open, raw: text('.raw'), given: text('dt, dd'), long: text('.long dt'), buttons: text('.tool-buttons button'), disabled: view.querySelectorAll('.tool-buttons button:disabled').length, progress: view.querySelector('progress')?.value ?? null, code: view.querySelector('code-block')?.code ?? null, language: view.querySelector('code-block')?.language ?? null, note: text('.note'), failed: !!view.querySelector('details.failed'), name: text('summary span:first-of-type'), alert: text('[role=alert]') };
-            view.remove();
-            return state;
-        };
-        const serverCall = { server: 'files', callId: undefined };
-        return {
-            done: await shown({ output: '{"a":1}', ms: 1500, ...serverCall }),
-            failed: await shown({ output: 'no', failed: true, ...serverCall }),
-            text: await shown({ output: '7' }),
-            asked: await shown({ ...serverCall, approvalId: '1', arguments: '{"path_name":"a\\u202eb","n":7}' }),
-            early: await shown({ ...serverCall, approvalId: '1' }, 'streaming'),
-            refused: await shown({ ...serverCall, allowed: false }),
-            works: await shown({ ...serverCall, progress: 0.5, note: 'half', begun: Date.now() - 65_000 }, 'streaming'),
-            stopped: await shown(serverCall, 'stopped'),
-            own: await shown({}, 'streaming'),
-            orphan: await shown({}),
-            broken: await shown({ arguments: '{"a', output: 'x' }),
-            list: await shown({ arguments: '[1]', output: 'x' }),
-            edge: await shown({ arguments: JSON.stringify({ a: 'x'.repeat(60), b: 'x'.repeat(61) }), output: 'x' }),
-        };
-    });
-    assert.deepEqual([seen.done.state, seen.done.open, seen.done.code, seen.done.language, seen.done.name], ['done · 1.5 s', false, '{\n  "a": 1\n}', 'json', 'get the weather files']);
-    assert.deepEqual([seen.failed.state, seen.failed.failed, seen.failed.buttons, seen.done.buttons], ['failed', true, 'Try this call again', '']);
-    assert.deepEqual([seen.text.code, seen.text.language], ['7', '']);
-    assert.deepEqual([seen.asked.state, seen.asked.open, seen.asked.given, seen.asked.buttons, seen.asked.disabled], ['asks first', true, 'path name|a\\u202eb|n|7', 'Allow once|Always in this chat|Refuse', 0]);
-    assert.match(seen.asked.alert, /wants to call get_the-weather of files/);
-    assert.deepEqual([seen.early.alert, seen.early.open, seen.early.buttons], ['', false, '']);
-    assert.deepEqual([seen.refused.state, seen.stopped.state, seen.own.state, seen.orphan.state], ['refused', 'stopped', 'at work', 'asked for']);
-    assert.deepEqual([seen.works.state, seen.works.progress, seen.own.progress, seen.works.open], ['at work · 1 min 5 s', 0.5, null, false]);
-    assert.deepEqual([seen.orphan.open, /No tool of this server/.test(seen.orphan.note), seen.stopped.note, seen.own.note], [true, true, '', '']);
-    assert.deepEqual([seen.broken.raw, seen.list.raw, seen.done.raw], ['{"a', '[1]', '']);
-    assert.equal(seen.edge.long, 'b');
-});
-
-test('the server’s state: rates, facts, requests, and what is wrong', async () => {
-    const seen = await page.evaluate(async () => {
-        const { at, settle, show, words, wire } = window.lab;
-        const { rateBetween } = await at('js/views/server-status.js');
-        const status = (uptime_s, more = {}) => ({
-            state: 'ready', uptime_s, version: '9', model: { compute: 'avx2' }, queue: { running: 1, waiting: 2, slots: 4 }, running: [], waiting: [],
-            totals: { requests: 1, generated_tokens: 10, prompt_tokens: 20, predicted_per_second: 0, prompt_per_second: 0, vision_encodes: 0 },
-            cache: { queries: 0 }, mtp: { drafted: 0 }, memory: { rss_bytes: 1024, weight_bytes: 2048 }, ...more,
-        });
-        const rates = [
-            rateBetween(status(3), status(1)), rateBetween({ ...status(3), running: [{ tokens: 4 }, { tokens: 2 }] }, status(1)),
-            rateBetween(status(3), { ...status(1), running: [{ tokens: 4 }] }), rateBetween(status(3), status(3)),
-        ];
-        let reply = [status(5)];
-        const connection = wire({ 'v1/status': () => reply });
-        const dialog = document.createElement('dialog');
-        const view = await show('server-status', { connection }, dialog);
-        const out = { rates, closed: connection.asked.length, begin: words(view, '.note').join() };
-        dialog.showModal();
-        const next = async (what) => {
-            reply = what;
-            for (const before = connection.asked.length; connection.asked.length === before; ) await new Promise((resolve) => setTimeout(resolve, 20));
-            await settle(view);
-        };
-        await next([status(5)]);
-        out.first = words(view, '.facts div');
-        out.charts = words(view, '.chart figcaption');
-        out.idle = words(view, 'section .note').join();
-        const job = { id: 'q1', route: 'text', phase: 'decode', tokens: 1, total: 9, processed: 3, tokens_per_second: 2, elapsed_ms: 1000 };
-        await next([status(7, {
-            queue: { running: 1, waiting: 1, slots: 4 }, running: [job], waiting: [{ ...job, id: 'q2', phase: 'prefill', route: 'media', tokens_per_second: 0 }],
-            totals: { requests: 2, generated_tokens: 19, prompt_tokens: 1e7, predicted_per_second: 3, prompt_per_second: 100, vision_encodes: 5 },
-            cache: { queries: 4, hit_rate: 0.5, bytes: 1024, disk: { entries: 3, bytes: 1024, limit: 2048, hits: 1 } }, mtp: { drafted: 10, acceptance_rate: 0.7 },
-        })]);
-        out.second = words(view, '.facts div');
-        out.jobs = words(view, '.job-words');
-        out.rate = view.samples.at(-1).rate;
-        out.queue = view.samples.at(-1).queue;
-        out.line = view.querySelector('polyline').getAttribute('points').split(' ').length;
-        view.querySelector('.jobs button').click();
-        out.cancel = connection.asked.at(-1);
-        await next([{}, 401]);
-        out.refused = words(view, '.note[role=status]').join();
-        await next([{}, 500]);
-        out.wrong = words(view, '.note[role=status]').join();
-        await next([status(1)]);
-        out.anew = [view.samples.at(-1).rate, words(view, '.note[role=status]').join()];
-        dialog.close();
-        const asked = connection.asked.length;
-        await new Promise((resolve) => setTimeout(resolve, 1100));
-        out.after = connection.asked.length - asked;
-        dialog.remove();
-        return out;
-    });
-    assert.deepEqual(seen.rates, [0, 3, 0, 0]);
-    assert.deepEqual([seen.closed, seen.begin, seen.after], [0, 'Asking the server…', 0], 'only while its dialog is open');
-    assert.deepEqual(seen.first, ['Stateready, for 5 s', 'Version9', 'Kernelsavx2', 'Answered1 request, 10 tokens written, 20 read', 'Weights2.0 KiB']);
-    assert.deepEqual(seen.charts, ['Tokens a second0.00', 'Requests1 run, 2 wait', 'Memory1.0 KiB']);
-    assert.equal(seen.idle, 'Nothing runs or waits. 4 can run side by side.');
-    assert.deepEqual(seen.second.slice(3), [
-        'Answered2 requests, 19 tokens written, 10 M read', 'Speed on average3.00 tokens/s written, 100 read', 'Images looked at5', 'Remembered prompts50 % found of 4, 1.0 KiB',
-        'Prompts on disk3, 1.0 KiB of 2.0 KiB, 1 read back', 'Drafts kept70 % of 10', 'Weights2.0 KiB',
-    ]);
-    assert.deepEqual(seen.jobs, ['answering · 1 token · 2.00 tokens/s · 1 s', 'reading, with images · 3 of 9 · 1 s']);
-    assert.deepEqual([seen.rate, seen.queue, seen.line >= 2, seen.cancel], [5, 2, true, ['POST', 'v1/requests/q1/cancel', '']]);
-    assert.match(seen.refused, /only to those who have its API key/);
-    assert.equal(seen.wrong, 'The server does not answer.');
-    assert.deepEqual(seen.anew, [0, ''], 'another process counts from zero');
-});
-
-test('the models: which is in use, which can be used, unloaded or not at all', async () => {
-    const seen = await page.evaluate(async () => {
-        const { at, press, settle, show, words, wire } = window.lab;
-        await at('js/views/model-list.js');
-        const data = [
-            { id: 'a', status: { value: 'loaded' }, meta: { size: 2048, n_ctx: 8, n_ctx_train: 9 }, architecture: { input_modalities: ['text', 'image', 'video'] } },
-            { id: 'b', status: { value: 'loaded', current: false }, meta: { n_ctx_train: 9 }, architecture: { input_modalities: ['text', 'image'] } },
-            { id: 'c', status: { value: 'unloaded' }, architecture: { input_modalities: ['text'] } },
-            { id: 'd', status: { value: 'failed', error: 'It is damaged.' } },
-            { id: 'gpu/e', upstream: 'gpu' },
-            { id: 'f', status: { value: 'unloaded' } },
-        ];
-        let list = data.slice(0, 5);
-        let load = [{}];
-        const connection = wire({ 'v1/models': () => [{ data: list }], props: () => [{ hub: 'no' }], 'models/load': () => load, 'models/unload': () => [{}] });
-        const set = [];
-        const chat = Object.assign(new EventTarget(), { current: { options: { beside: 'c' } }, loadedModel: 'a', setOption: (...given) => set.push(given) });
-        const view = await show('model-list', { chat, connection });
-        const rows = () => [...view.querySelectorAll('li')].map((li) => [li.className, ...words(li, 'strong, small, .note, button')].join('/'));
-        const out = { rows: rows(), broken: words(view, 'details summary').join(), note: words(view, 'p.note').join('|'), search: !!view.querySelector('input') };
-        out.pressed = [...view.querySelectorAll('[aria-pressed=true]')].map((one) => one.ariaLabel);
-        await press(view, 'c answers beside');
-        await press(view, 'b answers in this chat');
-        out.set = set.splice(0);
-        await press(view, 'Unload b');
-        out.unload = connection.asked.find(([, path]) => path === 'models/unload');
-        load = [{ error: { message: 'No room.' } }, 500];
-        await press(view, 'Use c');
-        await settle(view);
-        out.load = connection.asked.find(([, path]) => path === 'models/load');
-        out.problem = words(view, '.bad').join();
-        connection.server = { state: 'loading', next_model: 'c', progress: 0.25 };
-        connection.dispatchEvent(new Event('state'));
-        await settle(view);
-        out.loading = [view.querySelector('progress').value, view.querySelector('progress').ariaLabel];
-        connection.server = { state: 'ready', next_model: 'c' };
-        connection.dispatchEvent(new Event('state'));
-        await settle(view);
-        out.later = rows()[2];
-        connection.server = null;
-        chat.loadedModel = 'gpu/e';
-        view.models = data;
-        await settle(view);
-        out.six = [!!view.querySelector('input'), rows().find((row) => /gpu/.test(row))];
-        const type = async (query) => {
-            const input = view.querySelector('input');
-            input.value = query;
-            input.dispatchEvent(new Event('input'));
-            await settle(view);
-            return words(view, 'li strong').join();
-        };
-        out.found = [await type('D'), view.querySelector('details').open, await type('x'), words(view, 'p.note').join('|')];
-        const escape = (input) => !input.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', cancelable: true }));
-        out.escape = [escape(view.querySelector('input'))];
-        await settle(view);
-        out.escape.push(view.query, escape(view.querySelector('input')));
-        list = [data[0]];
-        view.models = list;
-        await settle(view);
-        out.one = words(view, 'p.note').join('|');
-        view.remove();
-        return out;
-    });
-    assert.deepEqual(seen.rows, [
-        'current/a/2.0 KiB · images and videos · 8 tokens/in use/In this chat/Beside', '/b/images · 9 tokens · in memory/Use/In this chat/Beside/Unload', '/c/text only/Use/In this chat/Beside',
-        '/gpu/e/on gpu/In this chat/Beside', '/d/It is damaged.',
-    ]);
-    assert.deepEqual([seen.broken, seen.note, seen.search], ['One cannot be loaded', 'Models of gpu are on another server: what you ask them leaves this one.|', false]);
-    assert.deepEqual([seen.pressed, seen.set], [['c answers beside'], [['beside', undefined], ['model', 'b']]]);
-    assert.deepEqual([seen.unload, seen.load, seen.problem], [['POST', 'models/unload', '{"model":"b"}'], ['POST', 'models/load', '{"model":"c"}'], 'No room.']);
-    assert.deepEqual([seen.loading, /when answers end/.test(seen.later)], [[0.25, 'c is being loaded'], true]);
-    assert.deepEqual([seen.six[0], seen.six[1].startsWith('current/gpu/e')], [true, true]);
-    assert.deepEqual(seen.found, ['d', true, '', 'No model has this name.|No room.']);
-    assert.deepEqual(seen.escape, [true, '', false]);
-    assert.match(seen.one, /parley --models-dir DIR/);
-});
 
 test('the list of chats: groups, words that are found, folders, several at once', async () => {
     const seen = await page.evaluate(async () => {
@@ -367,51 +179,6 @@ test('a menu stands beside its button, is gone through by arrows, and closes whe
     ], `of ${w} x ${h}`);
     assert.deepEqual(seen.keys, ['1', '3', '4', '1', '4', '4 went on']);
     assert.deepEqual([seen.stays, seen.closes, seen.opened, seen.labels], [true, false, 4, ['L', 'T', 'T', 'quiet icon-only']]);
-});
-
-test('what is said of a model, and which keys there are', async () => {
-    const seen = await page.evaluate(async () => {
-        const { at, words } = window.lab;
-        const { render } = await import(new URL('vendor/lit.js', document.baseURI).href);
-        const { keysDialog, modelDialog, openDialog } = await at('js/views/dialogs.js');
-        const { abilities } = await at('js/views/welcome.js');
-        const box = document.createElement('div');
-        document.body.append(box);
-        const facts = (model, state = 'open') => {
-            render(modelDialog(model, { state, server: null, retryAt: 0 }), box);
-            return words(box, '.facts div').filter((one) => !/^Connection/.test(one));
-        };
-        const out = {
-            whole: facts({ name: 'M', context: 1000, parameters: 2e9, bytes: 1e9, modalities: ['text', 'image'], thinkingKnown: true, thinking: true, server: 'S' }),
-            least: facts({ name: 'M', context: 1, bytes: 2048, thinkingKnown: true }),
-            none: facts({ name: 'M' }),
-            abilities: [{ name: 'M' }, { name: 'M', vision: true, context: 1000 }, { name: 'M', vision: true, video: true, thinking: true }, { name: 'Seedling' }].map(abilities),
-        };
-        const dialog = box.querySelector('dialog');
-        out.connection = words(box, '.facts div').find((one) => /^Connection/.test(one));
-        dialog.id = 'tried';
-        openDialog('tried');
-        openDialog('tried');
-        openDialog('nobody');
-        out.open = [dialog.open];
-        dialog.querySelector('.dialog-body').click();
-        out.open.push(dialog.open);
-        dialog.click();
-        out.open.push(dialog.open);
-        render(keysDialog(), box);
-        out.keys = words(box, '.keys div')[1];
-        out.kbd = box.querySelector('.keys div:nth-child(2)').querySelectorAll('kbd').length;
-        box.remove();
-        return out;
-    });
-    assert.deepEqual(seen.whole, ['ModelM', 'Context1 000 tokens', 'Parameters2.0 B', 'Size953.7 MiB, 4 bits a weight', 'Readstext, image', 'Thinkson request', 'ServerS']);
-    assert.deepEqual([seen.least, seen.none], [['ModelM', 'Context1 token', 'Size2.0 KiB', 'Thinksno'], ['ModelM']]);
-    assert.match(seen.connection, /by WebSocket$/);
-    assert.deepEqual([seen.open, seen.keys, seen.kbd], [[true, true, false], 'ShiftEnter New line', 2]);
-    const [plain, sees, all, seedling] = seen.abilities.map(({ can, cannot }) => [can.length, cannot.length, cannot[0]]);
-    assert.deepEqual([plain, sees, all], [[1, 3, 'See images or videos.'], [3, 3, 'Watch videos.'], [4, 2, 'Look things up: it knows what it learnt, and may be wrong.']]);
-    assert.deepEqual(seedling.slice(0, 2), [3, 2]);
-    assert.match(seen.abilities[1].can[2], /1\s000 tokens in mind: about 700 words/);
 });
 
 test('the page follows an answer while the reader is at its end, and never otherwise', async () => {
@@ -737,4 +504,239 @@ test('of a long chat the last messages are there, and the earlier ones when they
     });
     assert.deepEqual(seen, [80, 'Show 24 earlier messages', 104, 'Show 16 earlier messages', 120, 'none']);
     await done();
+});
+
+test('links to a chat: made, copied and taken back, and what goes wrong with it', async () => {
+    const seen = await page.evaluate(async () => {
+        const { at, chatOf, press, settle, show, until, words } = window.lab;
+        await at('js/views/share.js');
+        const asked = [];
+        const day = 86_400_000;
+        let answer = () => [{ data: [{ token: 't1', chat: 'c1', created: 0, expires: 7 * day }, { token: 't9', chat: 'other', created: 0, expires: null }] }, 200];
+        const connection = {
+            key: '',
+            async fetch(path, { method, body, headers } = {}) {
+                asked.push([method, path, body ?? '', headers?.['Content-Type'] ?? ''].join(' '));
+                const [given, status] = answer();
+                return new Response(JSON.stringify(given), { status });
+            },
+        };
+        const chat = chatOf([{ id: 'm1', role: 'user', text: 'Q' }], { connection });
+        const view = await show('share-links', { chat, conversation: chat.current });
+        await until(view, () => !view.busy);
+        const links = () => [...view.querySelectorAll('li')].map((one) => `${one.querySelector('input').value.replace(/.*\//, '')} ${one.querySelector('small').textContent.replace(/on [^,]+(?=[,.])/g, 'on D')}`);
+        const out = { className: view.className, first: [links(), words(view, '.note').length, words(view, 'option'), view.querySelector('select').value, asked.splice(0)] };
+        const make = async (days, reply, status = 200) => {
+            answer = () => [reply, status];
+            view.querySelector('select').value = days;
+            view.querySelector('form').requestSubmit();
+            const busy = view.busy;
+            await until(view, () => !view.busy);
+            await settle(view);
+            return [busy, links(), asked.splice(0), words(view, '[role=alert]').join(), chat.news()];
+        };
+        out.made = await make('7', { token: 't2', created: day, expires: null });
+        out.selected = document.activeElement === view.querySelector('input') || view.querySelector('input').selectionEnd > 10;
+        out.endless = await make('0', { token: 't3', created: day, expires: null });
+        out.refused = await make('1', { error: { message: 'Too many links.' } }, 409);
+        answer = () => { throw new TypeError('network'); };
+        await press(view, 'Take back');
+        await until(view, () => !view.busy);
+        await settle(view);
+        out.away = [links().length, words(view, '[role=alert]').join(), asked.splice(0), document.activeElement.textContent.trim() === 'Make a link'];
+        answer = () => [{}, 200];
+        await press(view, 'Take back');
+        await until(view, () => !view.busy);
+        await settle(view);
+        out.back = [links(), asked.splice(0), words(view, '[role=alert]').join(), document.activeElement.textContent.trim()];
+        const { clipboard } = navigator;
+        let copied;
+        Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText: async (text) => void (copied = text) } });
+        await press(view.querySelectorAll('li')[1], 'Copy');
+        await settle(view);
+        Object.defineProperty(navigator, 'clipboard', { configurable: true, value: clipboard });
+        out.copied = [copied.replace(/.*\//, ''), words(view, 'li .plain').join('|')];
+        connection.key = 'k';
+        view.requestUpdate();
+        await settle(view);
+        out.withKey = words(view, '.note').length;
+        view.remove();
+        return out;
+    });
+    assert.deepEqual(seen, {
+        className: 'share-links',
+        first: [['shared.html#t1 Made on D, ends on D.'], 2, ['After a day', 'After a week', 'After 30 days', 'Never'], '30', ['GET v1/history/shares  ']],
+        made: [true, ['shared.html#t2 Made on D, has no end.', 'shared.html#t1 Made on D, ends on D.'], ['POST v1/history/shares {"chat":"c1","head":"m1","expires_in":604800} application/json'], '', ['saved']],
+        selected: true,
+        endless: [true, ['shared.html#t3 Made on D, has no end.', 'shared.html#t2 Made on D, has no end.', 'shared.html#t1 Made on D, ends on D.'], ['POST v1/history/shares {"chat":"c1","head":"m1","expires_in":null} application/json'], '', ['saved']],
+        refused: [true, ['shared.html#t3 Made on D, has no end.', 'shared.html#t2 Made on D, has no end.', 'shared.html#t1 Made on D, ends on D.'], ['POST v1/history/shares {"chat":"c1","head":"m1","expires_in":86400} application/json'], 'Too many links.', ['saved']],
+        away: [3, 'The server cannot be reached. Try again when it is back.', ['DELETE v1/history/shares/t3  '], false],
+        back: [['shared.html#t2 Made on D, has no end.', 'shared.html#t1 Made on D, ends on D.'], ['DELETE v1/history/shares/t3  '], '', 'Make a link'],
+        copied: ['shared.html#t1', 'Copy|Copied'],
+        withKey: 1,
+    });
+});
+
+test('a chat behind a link: its messages and files, or why there is none', async () => {
+    const seen = await page.evaluate(async () => {
+        const { at, press, settle, show, until, words } = window.lab;
+        await at('js/views/shared-page.js');
+        const { fetch } = window;
+        const asked = [];
+        let answer;
+        window.fetch = async (url, init) => {
+            if (!/v1\/shared/.test(url)) return fetch(url, init);
+            asked.push(`${url.replace(/.*v1\//, '')} ${init?.cache ?? ''}`);
+            const [body, status] = answer(url);
+            return new Response(body instanceof Blob ? body : JSON.stringify(body), { status });
+        };
+        const png = await new Promise((resolve) => Object.assign(document.createElement('canvas'), { width: 4, height: 2 }).toBlob(resolve));
+        const file = (id, more) => ({ id, kind: 'image', name: `${id}.png`, mime: 'image/png', width: 4, height: 2, bytes: 9, sha256: id, ...more });
+        const full = { title: '', created: 0, expires: null, messages: [
+            { id: 'a', role: 'user', text: 'Q', attachments: [file('one'), file('gone'), file('none', { sha256: '' }), file('bad'), file('text', { kind: 'text', mime: 'text/plain', bytes: 2048 }), file('two')] },
+            { id: 'b', role: 'assistant', text: '**A**', model: 'Small' }, { id: 'c', role: 'assistant', text: 'Second' }, { id: 'd', role: 'user', text: 'hidden', erased: true }, { id: 'e', role: 'user', text: '', attachments: [] },
+        ] };
+        const states = { one: [png, 200], two: [png, 200], gone: [{}, 404], bad: [new Blob(['x']), 200], text: [new Blob(['hello']), 200] };
+        answer = (url) => (/files/.test(url) ? states[url.replace(/.*\//, '')] : [full, 200]);
+        const title = document.title;
+        const view = await show('shared-chat', {});
+        await until(view, () => view.querySelectorAll('.missing').length === 3 && view.querySelectorAll('img').length === 2);
+        const out = { head: [words(view, 'h1').join(), /The link ends/.test(words(view, '.shared-head')[0]), document.title], articles: words(view, 'article'), asked: asked.splice(0).sort(), images: [...view.querySelectorAll('img')].map((one) => `${one.alt} ${one.getAttribute('width')} ${one.getAttribute('height')}`) };
+        document.title = title;
+        await press(view, 'Show two.png large');
+        await until(view, () => document.querySelector('dialog#image[open]'));
+        out.viewing = [view.viewing.items.map(({ name }) => name).filter((name) => name !== 'bad.png'), view.viewing.items[view.viewing.at].name];
+        document.querySelector('dialog#image').close();
+        await press(view, 'Open text.png');
+        await until(view, () => document.querySelector('dialog#image[open]'));
+        out.text = [view.viewing.items.map(({ name }) => name), view.viewing.at];
+        document.querySelector('dialog#image').close();
+        const reload = async (body, status) => {
+            answer = () => (status ? [body, status] : (() => { throw new TypeError('network'); })());
+            view.trouble = '';
+            dispatchEvent(new Event('hashchange'));
+            await until(view, () => view.trouble);
+            await settle(view);
+            return [words(view, '[role=alert]').join().slice(0, 40), words(view, 'button').join()];
+        };
+        out.troubles = [await reload({}, 404), await reload({}, 400), await reload({ error: { message: 'Busy.' } }, 503), await reload(null, 0)];
+        answer = () => [{ title: 'Named', created: 0, expires: 86_400_000, messages: [] }, 200];
+        await press(view, 'Try again');
+        await until(view, () => view.chat);
+        await settle(view);
+        out.again = [words(view, 'h1').join(), /The link ends/.test(words(view, '.shared-head')[0]), document.title];
+        document.title = title;
+        window.fetch = fetch;
+        view.remove();
+        return out;
+    });
+    assert.deepEqual(seen, {
+        head: ['Chat', false, 'Chat · Parley'],
+        articles: ['Question gone.png is no longer keptnone.png is no longer keptbad.png is no longer kept text.png2.0 KiB Q', 'Small A', 'Answer Second', 'Question'],
+        asked: ['shared/ no-store', 'shared//files/bad ', 'shared//files/gone ', 'shared//files/one ', 'shared//files/text ', 'shared//files/two '],
+        images: ['one.png 4 2', 'two.png 4 2'],
+        viewing: [['one.png', 'two.png'], 'two.png'],
+        text: [['text.png'], 0],
+        troubles: [['There is no such link: it was taken back', ''], ['There is no such link: it was taken back', ''], ['Busy.', 'Try again'], ['The server cannot be reached. Try again ', 'Try again']],
+        again: ['Named', true, 'Named · Parley'],
+    });
+});
+
+test('the tools of a chat: servers and tools on and off, unasked, and a server that is tried again', async () => {
+    const seen = await page.evaluate(async () => {
+        const { at, chatOf, press, settle, show, until, words } = window.lab;
+        await at('js/views/tools-menu.js');
+        const tool = (name, more) => ({ name, title: '', description: '', read_only: false, approval: 'always', ...more });
+        const servers = [
+            { server_label: 'files', state: 'ready', error: null, tools_left_out: 1, tools: [tool('read', { title: 'Read it', description: 'D', read_only: true }), tool('write', { approval: 'first' }), tool('sum', { approval: 'never' })] },
+            { server_label: 'far', state: 'down', error: 'No route.', tools_left_out: 0, tools: [] },
+            { server_label: 'new', state: 'connecting', error: 'not yet', tools_left_out: 0, tools: [] },
+            { server_label: 'shut', state: 'off', error: null, tools_left_out: 0, tools: [tool('one')] },
+        ];
+        const asked = [];
+        let fails = false;
+        const chat = chatOf([], { connection: { fetch: async (path, init = {}) => (asked.push([init.method ?? 'GET', path].join(' ')), new Response(JSON.stringify({ data: servers }), { status: fails ? 500 : 200 })) } });
+        const chosen = [];
+        const due = []; // what would be done a second later
+        const { setTimeout: real } = window;
+        window.setTimeout = (fn, ms) => (ms === 1_000 ? due.push(fn) : real(fn, ms));
+        const view = await show('tool-choice', { chat, choice: undefined, choose: (choice) => chosen.push(JSON.stringify(choice) ?? 'none') });
+        await until(view, () => view.servers);
+        const boxes = () => [...view.querySelectorAll('input')].map((one) => (one.disabled ? '-' : one.checked ? 'x' : 'o')).join('');
+        const out = { lines: words(view, '.tool-line'), boxes: boxes(), bad: words(view, '.bad').join(), details: view.querySelectorAll('details').length };
+        const again = async () => {
+            const before = view.servers;
+            due.shift()();
+            await until(view, () => view.servers !== before || view.problem);
+            await settle(view);
+            return [asked.splice(0).join(), due.length];
+        };
+        asked.length = 0;
+        out.again = [due.length, await again()]; // one is being connected: it is asked for again
+        servers[2].state = 'ready';
+        out.again.push(await again());
+        const click = async (i) => {
+            view.querySelectorAll('input')[i].click();
+            await settle(view);
+            return [boxes(), ...chosen.splice(0)].join(' ');
+        };
+        out.on = [await click(0), await click(1), await click(3)];
+        const having = async (choice) => {
+            view.choice = choice;
+            await settle(view);
+            return [boxes(), words(view, '.tool-server:first-of-type > .tool-line small').join(), words(view, '.tool-server:first-of-type .tool-one:first-of-type small').at(-1)];
+        };
+        out.all = await having({ files: {} });
+        out.turned = [await click(1), await click(2), await click(0)];
+        out.some = await having({ files: { only: ['read'], always: ['read', 'write'] }, other: {} });
+        out.more = [await click(1), await click(2), await click(3), await click(4)];
+        out.two = await having({ files: { only: ['read', 'write'] } });
+        out.third = await click(5);
+        out.none = await having({ far: {} });
+        view.choice = undefined;
+        await press(view, 'Try again');
+        out.retried = [asked.splice(0), words(view, '.tool-server.connecting').length];
+        fails = true;
+        out.problem = [await again(), words(view, '[role=status]').join().slice(0, 30)];
+        window.setTimeout = real;
+        asked.length = 0;
+        view.remove();
+        fails = false;
+        const menu = await show('tools-menu', { chat });
+        await until(view, () => menu.querySelector('tool-choice')?.servers);
+        menu.querySelector('input').click();
+        out.menu = chat.news();
+        chat.current = { ...chat.current, options: { tools: { files: {} } } };
+        chat.dispatchEvent(new Event('options'));
+        await settle(menu);
+        await settle(menu.querySelector('tool-choice'));
+        out.heard = menu.querySelector('input').checked;
+        chat.current = { ...chat.current, options: {} };
+        chat.dispatchEvent(new Event('conversation'));
+        await settle(menu);
+        await settle(menu.querySelector('tool-choice'));
+        out.changed = menu.querySelector('input').checked;
+        menu.remove();
+        return out;
+    });
+    assert.deepEqual(seen, {
+        lines: ['files3 tools · 1 that cannot be used', 'Read itD says it only reads · asks before it runs', 'write asks the first time', 'sum runs without asking', 'farcannot be used', 'newis being connected', 'shutturned off by the server', 'one asks before it runs'],
+        boxes: 'oooo---o',
+        bad: 'No route.Try again',
+        details: 2,
+        again: [1, ['GET v1/mcp', 1], ['GET v1/mcp', 0]],
+        on: ['xooo-o-o {"files":{}}', 'xxoo-o-o {"files":{"only":["read"]}}', 'xxox-o-o {"files":{"only":["sum"]}}'],
+        all: ['xxoxox-o-o', '3 tools · 1 that cannot be used', 'says it only reads · asks before it runs'],
+        turned: ['xooxox-o-o {"files":{"only":["write","sum"]}}', 'xoxxox-o-o {"files":{"always":["read"]}}', 'ooxxox-o-o none'],
+        some: ['xxxoo-o-o', '1 of 3 tools · 1 that cannot be used', 'says it only reads · runs without asking in this chat'],
+        more: ['xoxoo-o-o {"other":{}}', 'xoooo-o-o {"other":{},"files":{"only":["read"],"always":["write"]}}', 'xooxo-o-o {"other":{},"files":{"only":["read","write"],"always":["read","write"]}}', 'xooxx-o-o {"other":{},"files":{"only":["read","sum"],"always":["read","write"]}}'],
+        two: ['xxoxoo-o-o', '2 of 3 tools · 1 that cannot be used', 'says it only reads · asks before it runs'],
+        third: 'xxoxox-o-o {"files":{}}',
+        none: ['ooooxo-o', '3 tools · 1 that cannot be used', 'says it only reads · asks before it runs'],
+        retried: [['POST v1/mcp/far/retry'], 1],
+        problem: [['GET v1/mcp', 1], 'The server cannot be reached f'],
+        menu: ['setOption tools, {"files":{}}'],
+        heard: true,
+        changed: false,
+    });
 });
