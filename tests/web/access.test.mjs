@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test, { after, before } from 'node:test';
-import { SAMPLES, becomes, checkScreen as check, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
+import { COLOURS, SAMPLES, becomes, checkScreen, lastAnswer, launch, openChat, openSettings, send, until } from './helpers.mjs';
 import { textPdf } from './make_pdf.mjs';
 import { startMock } from './mock_server.mjs';
 
@@ -17,9 +17,13 @@ after(async () => {
     await server.close();
 });
 
+/** @param {'light'|'dark'} colorScheme */
+const checkIn = (colorScheme) => (page, screen) => checkScreen(page, screen, colorScheme === 'dark' ? COLOURS : undefined);
+
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     for (const phone of [false, true]) {
         test(`${colorScheme}, ${phone ? 'phone' : 'desktop'}`, async () => {
+            const check = checkIn(colorScheme);
             const { page, done } = await openChat(browser, server.url, { colorScheme, phone });
             Object.assign(server.options, { holdAfter: Infinity, progressMs: 0, state: 'ready' });
             await page.locator('.sample').nth(2).waitFor();
@@ -145,6 +149,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     for (const phone of [false, true]) {
         test(`sources of a document, and menus of folders, by keys alone: ${colorScheme}, ${phone ? 'phone' : 'desktop'}`, async () => {
+            const check = checkIn(colorScheme);
             server.options.nContext = 3_000;
             const { page, done } = await openChat(browser, server.url, { colorScheme, phone });
             server.options.nContext = 32_768;
@@ -186,6 +191,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
 
 for (const phone of [false, true]) {
     test(`from right to left, ${phone ? 'phone' : 'desktop'}`, async () => {
+        const check = checkIn('light');
         const { page, done } = await openChat(browser, server.url, { locale: 'ar', phone });
         await page.locator('.sample').nth(2).waitFor();
         await check(page, 'welcome');
