@@ -197,6 +197,108 @@ static void test_seed(void)
     sampler_destroy(NULL);
 }
 
+enum { MANY = 300, MANY_VALID = 290 };
+
+/* Logits of the valid ids, all different and below 0; what lies behind them is larger. */
+static void fill_many(float *logits)
+{
+    for (int32_t i = 0; i < MANY; i++) {
+        logits[i] = i < MANY_VALID ? 0.001f * (float)(i * 37 % MANY_VALID) - 1.0f : 5.0f;
+    }
+}
+
+/* The likeliest of more tokens than are looked at together, at each place; those behind the valid ones never. */
+static void test_many_greedy(void)
+{
+    static float logits[MANY];
+    sampler_params p = PLAIN;
+    p.temperature = 0;
+    sampler *s = create(&p, MANY, MANY_VALID);
+    for (int32_t best = 0; best < MANY; best++) {
+        for (int32_t i = 0; i < MANY; i++) {
+            logits[i] = i == best ? 2.0f : i == 77 ? 1.0f : i < best && i % 3 == 0 ? NAN : 0.0f;
+        }
+        CHECK_INT(sampler_pick(s, logits, 0), best < MANY_VALID ? best : 77);
+    }
+    sampler_destroy(s);
+}
+
+/* With top_k the k likeliest of many are drawn, each of them, and nothing else, whatever way they are found in. */
+static void test_many_top_k(void)
+{
+    static const int32_t tops[] = {2, 3, 7, 10, 63, 64, 65, 127, 128, 129, 289, 290, 291};
+    static float logits[MANY], copy[MANY];
+    for (size_t k = 0; k < ARRAY_LEN(tops); k++) {
+        bool drawn[MANY] = {false};
+        int32_t n_drawn = 0, lowest = MANY;
+        sampler_params p = PLAIN;
+        p.temperature = 50.0f; /* nearly all alike */
+        p.top_k = tops[k];
+        sampler *s = create(&p, MANY, MANY_VALID);
+        fill_many(logits);
+        logits[5] = NAN;
+        logits[6] = -INFINITY;
+        for (int i = 0; i < 1000; i++) {
+            memcpy(copy, logits, sizeof copy);
+            const int32_t id = sampler_pick(s, copy, 0);
+            n_drawn += !drawn[id];
+            drawn[id] = true;
+            sampler_accept(s, id);
+            const int32_t rank = MANY_VALID - 1 - id * 37 % MANY_VALID; /* 0: the likeliest */
+            lowest = rank < lowest ? rank : lowest;
+            /* 5 and 6, which have no chance, leave their places to others */
+            const int32_t above =
+                (5 * 37 % MANY_VALID > id * 37 % MANY_VALID) + (6 * 37 % MANY_VALID > id * 37 % MANY_VALID);
+            CHECK(id < MANY_VALID && id != 5 && id != 6 && rank - above < tops[k]);
+        }
+        CHECK_INT(lowest, 0);
+        CHECK(tops[k] > 65 ? n_drawn > tops[k] * 9 / 10 : n_drawn == tops[k]);
+        sampler_destroy(s);
+    }
+}
+
+/* Ids that are no tokens change nothing, and nothing beside the logits. */
+static void test_foreign_ids(void)
+{
+    const sampler_bias biases[] = {{-1, 5}, {4, 5}, {1 << 30, 5}, {2, 5}};
+    const int32_t ids[] = {-1, 4, 1 << 30};
+    float logits[6] = {7, 3, 2, 1, 0, 7};
+    sampler_params p = PLAIN;
+    p.temperature = 0;
+    p.repetition_penalty = 1.5f;
+    p.frequency_penalty = 1;
+    p.biases = biases;
+    p.n_biases = 4;
+    sampler *s = create(&p, 4, 4);
+    sampler_prompt(s, ids, 3);
+    for (size_t i = 0; i < 3; i++) {
+        sampler_accept(s, ids[i]);
+    }
+    CHECK_INT(sampler_pick(s, logits + 1, 0), 2);
+    const float want[6] = {7, 3, 2, 6, 0, 7};
+    CHECK(memcmp(logits, want, sizeof want) == 0);
+    sampler_destroy(s);
+}
+
+static void test_many_logprobs(void)
+{
+    static float logits[MANY];
+    double sum = 0;
+    int32_t ids[20];
+    float logprobs[20];
+    fill_many(logits);
+    for (int32_t i = 0; i < MANY_VALID; i++) {
+        sum += exp((double)logits[i]);
+    }
+    for (int32_t id = 0; id < MANY_VALID; id += 17) {
+        CHECK_NEAR(sampler_logprobs(logits, MANY_VALID, id, ids, logprobs, 20), logits[id] - log(sum), 1e-5);
+    }
+    for (int32_t k = 0; k < 20; k++) {
+        CHECK_INT(ids[k] * 37 % MANY_VALID, MANY_VALID - 1 - k);
+        CHECK_NEAR(logprobs[k], 0.001 * (MANY_VALID - 1 - k) - 1 - log(sum), 1e-5);
+    }
+}
+
 static void test_logprobs(void)
 {
     const float logits[5] = {0, logf(8), logf(2), logf(4), 0};
@@ -217,12 +319,15 @@ static void test_refusals(void)
     err_detail d = {0};
     sampler_params p = PLAIN;
     CHECK_INT(sampler_create(&s, &p, 4, 5, &d), ERR_INVALID);
+    CHECK_STR(d.text, "a sampler needs 1 <= n_valid <= vocab_size");
+    CHECK_INT(sampler_create(&s, &p, 4, 0, &d), ERR_INVALID);
     CHECK_INT(sampler_create(&s, &p, 0, 0, &d), ERR_INVALID);
     p.temperature = NAN;
     CHECK_INT(sampler_create(&s, &p, 4, 4, &d), ERR_INVALID);
     p = PLAIN;
     p.repetition_penalty = 0;
     CHECK_INT(sampler_create(&s, &p, 4, 4, &d), ERR_INVALID);
+    CHECK_STR(d.text, "a sampling parameter is out of range");
     CHECK(s == NULL);
 }
 
@@ -291,6 +396,10 @@ int main(void)
     test_seeds_are_independent();
     test_seed();
     test_logprobs();
+    test_many_greedy();
+    test_many_top_k();
+    test_many_logprobs();
+    test_foreign_ids();
     test_refusals();
     test_grammar();
     CHECK_DONE();

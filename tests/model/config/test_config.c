@@ -80,6 +80,56 @@ static void test_generation_config(void)
     write_file("generation_config.json", "{}");
 }
 
+/* Which tokens begin a text and end an answer, wherever they stand; 0 is a token, too. */
+static void test_special_tokens(void)
+{
+    static const struct {
+        const char *text, *top,
+            *generation; /* in the text section, beside it, and in generation_config.json */
+        int32_t bos, n_stops, stops[3];
+    } cases[] = {
+        {"", "", "{}", -1, 1, {7}},
+        {",\"eos_token_id\":0", "", "{}", -1, 1, {0}},
+        {",\"eos_token_id\":null", ",\"bos_token_id\":0", "{}", 0, 0, {0}},
+        {",\"eos_token_id\":[]", ",\"bos_token_id\":-3", "{}", -1, 0, {0}},
+        {",\"eos_token_id\":[0,2]", ",\"bos_token_id\":9", "{}", 9, 2, {0, 2}},
+        {",\"bos_token_id\":3", ",\"eos_token_id\":5", "{}", -1, 1, {5}},
+        {"", ",\"eos_token_id\":[0]", "{}", -1, 1, {0}},
+        {"", ",\"eos_token_id\":[99,98,1]", "{}", -1, 3, {99, 98, 1}},
+        {"", ",\"eos_token_id\":[]", "{}", -1, 1, {7}},
+        {"", ",\"eos_token_id\":[-1,\"x\"]", "{}", -1, 1, {7}},
+        {"", ",\"eos_token_id\":[-1,4]", "{}", -1, 1, {4}},
+        {"", ",\"eos_token_id\":100", "{}", -1, 0, {0}}, /* outside of the vocabulary */
+        {"", "", "{\"eos_token_id\":0}", -1, 1, {0}},
+        {"", "", "{\"eos_token_id\":[6,0]}", -1, 2, {6, 0}},
+        {"", "", "{\"eos_token_id\":null}", -1, 1, {7}},
+    };
+    write_file("tokenizer_config.json", "{\"bos_token\":\"<begin>\",\"eos_token\":{\"content\":\"<end>\"}}");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        model_config cfg;
+        err_detail d = {0};
+        bytes text;
+        bytes_init(&text, 1 << 16);
+        bytes_printf(&text, "{\"model_type\":\"qwen3_5\"%s,\"text_config\":{%s,%s%s}}", cases[i].top, TEXT,
+                     ROPE, cases[i].text);
+        write_file("config.json", bytes_str(&text));
+        bytes_deinit(&text);
+        write_file("generation_config.json", cases[i].generation);
+        CHECK_OK(model_config_load(&cfg, json_folder(folder), &d), d);
+        CHECK_INT(cfg.bos_token_id, cases[i].bos);
+        CHECK_INT(cfg.n_stop_ids, cases[i].n_stops);
+        for (int32_t k = 0; k < cases[i].n_stops; k++) {
+            CHECK_INT(cfg.stop_ids[k], cases[i].stops[k]);
+        }
+        if (cfg.bos_token_id != cases[i].bos || cfg.n_stop_ids != cases[i].n_stops) {
+            fprintf(stderr, "  case %zu\n", i);
+        }
+        CHECK_STR(cfg.bos_token, "<begin>");
+        CHECK_STR(cfg.eos_token, "<end>");
+    }
+    write_file("generation_config.json", "{}");
+}
+
 static void test_faults(void)
 {
     static const struct {
@@ -98,6 +148,9 @@ static void test_faults(void)
         {ROPE, ",\"num_hidden_layers\":1,\"layer_types\":[\"mamba\"]", "mamba", ERR_UNSUPPORTED},
         {ROPE, ",\"hidden_act\":\"gelu\"", "hidden_act", ERR_UNSUPPORTED},
         {ROPE, ",\"output_gate_type\":\"sigmoid\"", "output_gate_type", ERR_UNSUPPORTED},
+        {ROPE, ",\"layer_scale\":true", "\"layer_scale\": true is not supported", ERR_UNSUPPORTED},
+        {ROPE, ",\"mtp_use_dedicated_embeddings\":true", "mtp_use_dedicated_embeddings", ERR_UNSUPPORTED},
+        {ROPE, ",\"attn_output_gate\":false", "attn_output_gate", ERR_UNSUPPORTED},
         {ROPE, ",\"quantization_config\":{\"quant_method\":\"gptq\"}", "gptq", ERR_UNSUPPORTED},
         {ROPE, ",\"quantization_config\":{\"quant_method\":\"mxfp4\"}", "mxfp4", ERR_UNSUPPORTED},
         {ROPE, ",\"quantization_config\":{\"load_in_4bit\":true}", "unknown method", ERR_UNSUPPORTED},
@@ -146,6 +199,7 @@ int main(void)
     folder_make(folder);
     test_released_form();
     test_generation_config();
+    test_special_tokens();
     test_faults();
     test_other_families();
     CHECK_OK(model_config_load(&cfg, json_folder(check_data("tiny")), &d), d);
