@@ -107,6 +107,64 @@ static void test_mismatches(void)
     CHECK_INT(delta, 0);
 }
 
+/* Frequencies of contexts that were made longer, computed as transformers does. */
+static void test_longer_contexts(void)
+{
+    static const struct {
+        rope_spec rope;
+        double frequencies[8];
+    } cases[] = {
+        {{.theta = 150000, .yarn_factor = 32, .yarn_original = 4096, .yarn_fast = 32, .yarn_slow = 1},
+         {1, 0.225418, 0.050813275, 0.0067949595, 0.00045648392, 1.8188337e-05, 4.0999785e-06,
+          9.2420895e-07}},
+        {{.theta = 150000,
+          .yarn_factor = 32,
+          .yarn_original = 4096,
+          .yarn_fast = 32,
+          .yarn_slow = 1,
+          .yarn_truncate = true},
+         {1, 0.225418, 0.050813275, 0.0077554661, 0.0009144544, 1.8188337e-05, 4.0999785e-06, 9.2420895e-07}},
+        /* the slowest turns more than is wanted: the ramp ends behind the last pair */
+        {{.theta = 10,
+          .yarn_factor = 4,
+          .yarn_original = 4096,
+          .yarn_fast = 32,
+          .yarn_slow = 1,
+          .yarn_truncate = true},
+         {1, 0.74989421, 0.56234133, 0.4216965, 0.31622777, 0.23713737, 0.17782794, 0.13335214}},
+        /* even the fastest turns less: it begins at the first */
+        {{.theta = 10000,
+          .yarn_factor = 4,
+          .yarn_original = 64,
+          .yarn_fast = 32,
+          .yarn_slow = 8,
+          .yarn_truncate = true},
+         {1, 0.079056942, 0.025, 0.0079056942, 0.0025, 0.00079056942, 0.00025, 7.9056942e-05}},
+        {{.theta = 500000, .llama3_factor = 8, .llama3_original = 8192, .llama3_fast = 4, .llama3_slow = 1},
+         {1, 0.19392274, 0.037606031, 0.0072926647, 0.00052484616, 3.4281022e-05, 6.6478699e-06,
+          1.2891732e-06}},
+        {{.theta = 5000, .llama3_factor = 4, .llama3_original = 2048, .llama3_fast = 32, .llama3_slow = 2},
+         {1, 0.34484882, 0.11892071, 0.021906414, 0.0044581737, 0.0012192247, 0.00042044821, 0.00014499107}},
+        {{.theta = 10000, .linear_factor = 4},
+         {0.25, 0.079056942, 0.025, 0.0079056942, 0.0025, 0.00079056942, 0.00025, 7.9056942e-05}},
+        {{.theta = 10000, .n_still = 3}, {1, 0.31622777, 0.1, 0.031622777, 0.01, 0, 0, 0}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        float cos_table[8], sin_table[8];
+        model_config cfg = config();
+        const position p = {1, 1, 1};
+        rope_spec rope = cases[i].rope;
+        rope.pairs = 8;
+        rope.magnitude = 1.25;
+        rope_tables(cos_table, sin_table, &cfg, &rope, &p, 1);
+        for (int k = 0; k < 8; k++) {
+            const double want = cases[i].frequencies[k];
+            CHECK_NEAR(cos_table[k], 1.25 * cos(want), 1e-6);
+            CHECK_NEAR(sin_table[k], 1.25 * sin(want), 2e-6 * want + 1e-12);
+        }
+    }
+}
+
 static void test_tables(void)
 {
     float cos_table[8], sin_table[8];
@@ -174,6 +232,7 @@ int main(void)
     test_split_tables();
     test_worked_example();
     test_mismatches();
+    test_longer_contexts();
     test_tables();
     CHECK_DONE();
 }

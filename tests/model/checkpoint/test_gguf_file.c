@@ -361,6 +361,57 @@ static void break_data_missing(gguf_maker *m)
     maker_info(m, "c", 0, TWO_ROWS, 2, 64);
 }
 
+/* What a block of each type holds and takes, as the format has it; numbers between them were withdrawn. */
+static void test_types(void)
+{
+    static const struct {
+        uint32_t number;
+        const char *name;
+        uint32_t columns, bytes;
+    } types[] = {
+        {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},      {3, "Q4_1", 32, 20},
+        {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},      {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 36},
+        {10, "Q2_K", 256, 84},    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},
+        {14, "Q6_K", 256, 210},   {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66}, {17, "IQ2_XS", 256, 74},
+        {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},   {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},
+        {22, "IQ2_S", 256, 82},   {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},
+        {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},        {29, "IQ1_M", 256, 56},
+        {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},   {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},
+    };
+    static const char data[2048];
+    size_t next = 0;
+    for (uint32_t number = 0; number < 44; number++) {
+        const bool known = next < sizeof types / sizeof types[0] && types[next].number == number;
+        const uint32_t columns = known ? types[next].columns : 256, size = known ? types[next].bytes : 256;
+        /* two rows of two blocks; without the last byte; a row that is no whole number of blocks */
+        for (int fault = 0; fault < 3; fault++) {
+            gguf_maker m;
+            gguf_file *f = NULL;
+            err_detail d = {0};
+            if (fault == 2 && columns == 1) {
+                continue;
+            }
+            maker_init(&m);
+            maker_text(&m, "general.architecture", "x");
+            maker_tensor(&m, "a", number, (uint64_t[]){2 * columns + (fault == 2), 2}, 2, data,
+                         4 * size - (fault == 1));
+            maker_write(&m, path_of("typed"));
+            const err_code err = gguf_file_open(&f, path_of("typed"), &d);
+            if (known && fault == 0) {
+                CHECK_OK(err, d);
+                const tensor *t = f ? &gguf_file_tensors(f)->items[0].view : NULL;
+                CHECK(t && t->bytes == 4 * size && t->n_dims == 2 && t->dims[0] == 2 &&
+                      t->dims[1] == 2 * columns);
+            } else {
+                CHECK(err != ERR_OK);
+            }
+            gguf_file_close(f);
+        }
+        next += known;
+    }
+    CHECK_INT(next, sizeof types / sizeof types[0]);
+}
+
 static void test_broken_files(void)
 {
     static const struct {
@@ -523,6 +574,7 @@ int main(void)
     folder_make(folder);
     test_good_file();
     test_unusual_files();
+    test_types();
     test_broken_files();
     test_cut_files();
     test_parts();
