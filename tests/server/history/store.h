@@ -16,7 +16,7 @@ static const uint64_t QUOTA = (uint64_t)64 << 20;
 
 static char root[FOLDER_NAME];
 
-static const char *folder(const char *name)
+static inline const char *folder(const char *name)
 {
     static char path[2 * PATH_BYTES];
     snprintf(path, sizeof path, "%s/%s", root, name);
@@ -24,7 +24,7 @@ static const char *folder(const char *name)
 }
 
 /* Checks the whole database. */
-static err_code check_store(history_store *st, err_detail *d)
+static inline err_code check_store(history_store *st, err_detail *d)
 {
     database_begin(st->db);
     query *q = database_query(st->db, "PRAGMA integrity_check", "");
@@ -42,7 +42,7 @@ static err_code check_store(history_store *st, err_detail *d)
     return database_end(st->db, err, d);
 }
 
-static history_store *open_store(const char *name, uint64_t quota)
+static inline history_store *open_store(const char *name, uint64_t quota)
 {
     history_store *st = NULL;
     err_detail d = {0};
