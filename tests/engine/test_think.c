@@ -139,8 +139,47 @@ static void test_forms(void)
     CHECK_INT(w.phase, THINK_CLOSED);
 }
 
+/* Each form by its names, by what its templates hold, and by the tokens that it is written with. */
+static void test_names(void)
+{
+    static const struct {
+        const char *names[4], *sign, *tokens[4];
+    } forms[] = {
+        {{"think", "qwen3", "deepseek_r1", "ernie45"}, NULL, {"<think>", "</think>"}},
+        {{"seed_oss"}, "seed:think>", {"<seed:think>", "</seed:think>"}},
+        {{"mistral"}, "[THINK]", {"[THINK]", "[/THINK]"}},
+        {{"gemma4"}, "<|channel>thought", {"<|channel>", "<channel|>"}},
+        {{"cohere_command"}, "<|START_THINKING|>", {"<|START_THINKING|>", "<|END_THINKING|>"}},
+        {{"openai_gptoss", "gpt_oss", "openai", "harmony"},
+         "<|channel|>analysis",
+         {"<|channel|>", "<|message|>", "<|end|>", "<|constrain|>"}},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        const think_form *f = think_form_find(forms[i].names[0]);
+        CHECK(f && strcmp(f->name, forms[i].names[0]) == 0);
+        for (size_t k = 0; k < 4 && forms[i].names[k]; k++) {
+            CHECK(think_form_find(forms[i].names[k]) == f);
+            CHECK(strstr(think_form_names(), forms[i].names[0]) != NULL);
+        }
+        char text[100];
+        snprintf(text, sizeof text, "{{ a }}%s{{ b }}", forms[i].sign ? forms[i].sign : "<think>");
+        CHECK(think_form_of_template(text) == f);
+        for (size_t k = 0; k < 4 && forms[i].tokens[k]; k++) {
+            const size_t len = strlen(forms[i].tokens[k]);
+            CHECK(think_form_reads(f, forms[i].tokens[k], len));
+            CHECK(!think_form_reads(f, forms[i].tokens[k], len - 1));
+            CHECK(!think_form_reads(NULL, forms[i].tokens[k], len));
+            CHECK(!think_form_reads(think_form_find(i ? "think" : "mistral"), forms[i].tokens[k], len));
+        }
+    }
+    CHECK(think_form_of_template(NULL) == &THINK_TAGS && think_form_of_template("") == &THINK_TAGS);
+    CHECK(!think_form_find("") && !think_form_find("thin") && !think_form_find("thinks"));
+    CHECK(!think_form_reads(&THINK_TAGS, "<thonk>", 7) && !think_form_reads(&THINK_TAGS, "", 0));
+}
+
 int main(void)
 {
+    test_names();
     test_forms();
     test_phases();
     test_budget();
