@@ -46,6 +46,11 @@ test('a table is what most rows have as many values of', () => {
     assert.match(csvTable(long), /^\| a \| b \|\n.*\n\| 1,5 \| 2,5 \|/);
 });
 
+test('the first line may say what stands between values', () => {
+    assert.equal(csvTable('sep=|\r\na|b;c;d\n1|2;3;4\n'), '| a | b;c;d |\n| --- | --- |\n| 1 | 2;3;4 |');
+    assert.equal(csvTable('a|b;c;d\n1|2;3;4\n').split('\n')[0], '| a\\|b | c | d |');
+});
+
 test('the encoding of a few letters', () => {
     const bytes = (...codes) => new Uint8Array(codes.flatMap((one) => (typeof one === 'string' ? [...Buffer.from(one, 'latin1')] : [one])));
     assert.deepEqual(decodeText(bytes('caf', 0xe9, 's')), { text: 'cafés', encoding: 'windows-1252' });

@@ -82,7 +82,7 @@ export function chatOf(messages = [], more = {}) {
 }
 
 const lines = (text) => text.replace(/(?<=>)(?=<(?!\/))|(?<=<\/\w[\w-]*>)(?=[^<\s]|<)/g, '\n').split('\n').map((line) => `    ${line.trim()}`);
-const fields = (view, given) => Object.fromEntries(Object.entries(view).filter(([name, value]) => !/^_|^render|^has|^is[A-Z]|[tT]imer$|^counting$|^memo$/.test(name) && !(name in given && typeof value === 'object')).map(([name, value]) => [name, value?.isMadeUp ? 'made up' : plain(value)]));
+const fields = (view, given) => Object.fromEntries(Object.entries(view).filter(([name, value]) => !/^_|^render|^has|^is[A-Z]|[tT]imer$|^(?:counting|memo|selecting|countdown)$/.test(name) && !(name in given && typeof value === 'object')).map(([name, value]) => [name, value?.isMadeUp ? 'made up' : plain(value)]));
 
 /** What is in one list and not in the other. @param {string[]} list @param {string[]} other */
 function without(list, other) {

@@ -80,6 +80,15 @@ const ofPage = (messages = [], more = {}) => () => {
 const composer = () => madeUp('field', { updateComplete: Promise.resolve() }, ['focusField', 'restore', 'requestUpdate', 'quote', 'add']);
 const parts = (more) => () => ({ 'chat-composer': composer(), 'dialog[open]': null, 'dialog[open], :popover-open': null, '.renaming': null, '.earlier': null, '.quote': null, '.transcript': new Node('transcript', { scrollHeight: 500, scrollTop: 100, clientHeight: 100, firstElementChild: null }), ...more });
 const key = (name) => () => listeners.keydown({ key: name.split('+').at(-1), ctrlKey: /Ctrl/.test(name), metaKey: /Meta/.test(name), shiftKey: /Shift/.test(name), preventDefault: () => done.push('not what the browser does') });
+/** Something is selected: in a text, around elements, or elsewhere. */
+const selects = (node, isCollapsed = false) => async () => {
+    const { getSelection: real } = globalThis;
+    globalThis.getSelection = () => ({ isCollapsed, rangeCount: 1, anchorNode: null, toString: () => ' some words ', getRangeAt: () => ({ commonAncestorContainer: node, getBoundingClientRect: () => ({ right: 50, bottom: 60 }) }) });
+    document.dispatchEvent(new Event('selectionchange'));
+    await time.pass(250);
+    globalThis.getSelection = real;
+};
+const inText = { closest: (selector) => /\.prose/.test(selector) };
 const KEYS = ['Escape', 'Ctrl+Shift+O', 'Meta+b', 'Ctrl+Shift+b', 'Ctrl+/', 'Ctrl+,', 'Ctrl+k', 'Ctrl+Shift+K', 'Ctrl+Shift+q', 'Ctrl+Shift+Backspace', 'Shift+o', 'b'];
 const keys = (...names) => Object.fromEntries(names.map((name) => [`key ${name}`, key(name)]));
 const tells = (type, detail) => (view) => view.chat.dispatchEvent(new CustomEvent(type, { detail }));
@@ -95,6 +104,7 @@ written('page', [
         ...keys(...KEYS), 'another chat by its address': () => ((location.hash = '#/c/c9'), listeners.hashchange()), 'a chat that is not there': () => ((location.hash = '#/c/none'), listeners.hashchange()),
         'a file comes over it': drag('dragenter'), 'words come over it': drag('dragenter', ['text/plain']), 'a file stays over it': drag('dragover'), 'a file is dropped': async () => (drag('dragenter')(), drag('drop')()), 'words are dropped': drag('drop', []),
         'a file came and went': async () => (drag('dragenter')(), drag('dragenter')(), drag('dragleave')(), done.push('not yet'), drag('dragleave')(), drag('dragleave')()), 'before it is printed': () => listeners.beforeprint(), 'after it was printed': (view) => ((view.shown = 3), listeners.afterprint()),
+        'words are selected': selects({ nodeType: 3, parentElement: inText }), 'an element is selected': selects({ nodeType: 1, ...inText, parentElement: null }), 'something else is selected': selects({ nodeType: 3, parentElement: { closest: () => null } }), 'nothing is selected': selects({ nodeType: 3, parentElement: inText }, true),
         'a notice': tells('notice', { text: 'Gone.', action: 'Undo', undo: () => done.push('undone') }), 'another conversation': (view) => ((view.chat.current = { ...view.chat.current, id: 'c2', head: 'm9', title: 'Other' }), tells('conversation')(view)), 'news': tells('news'),
         'an answer ended, unseen': (view) => ((document.hidden = true), tells('finished', { id: 'm2', status: 'done', text: 'x' })(view)), 'an answer ended, seen': (view) => ((document.hidden = false), tells('finished', { id: 'm2', status: 'done', text: 'x' })(view), (document.hidden = true)),
         'the settings changed': (view) => view.settings.dispatchEvent(new Event('change')), 'a sample': (view) => handlerOf(view, 'send-sample')({ files: [], text: 'Q', thinking: undefined }), 'a sample with thoughts': (view) => handlerOf(view, 'send-sample')({ files: [], text: 'Q', thinking: false }),
