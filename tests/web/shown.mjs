@@ -216,7 +216,9 @@ async function page(one, before, known) {
         const heard = Object.keys(listeners).length;
         done.length = 0;
         moves(last, 'disconnectedCallback');
+        document.hidden = false; // what runs on unseen is seen
         await time.pass(2000);
+        document.hidden = true;
         if (Object.keys(listeners).length < heard) done.push('hears no more of the window');
         if (done.length && !known.has(done.join())) out.push('it leaves the page', ...done.map((line) => `    ${line}`));
         known.add(done.join());
