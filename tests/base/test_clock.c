@@ -1,6 +1,9 @@
 /* clock: dates, deadlines. */
 #include "base/clock.h"
 
+#include <errno.h>
+#include <pthread.h>
+
 #include "base/compiler.h"
 #include "tests/check.h"
 
@@ -40,9 +43,28 @@ static void test_deadline(void)
     }
 }
 
+/* A condition waits by the clock that deadlines are of. */
+static void test_condition(void)
+{
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t condition;
+    CHECK(clock_init_condition(&condition));
+    const struct timespec deadline = clock_deadline(20);
+    int rc = 0;
+    pthread_mutex_lock(&lock);
+    while (rc == 0) {
+        rc = pthread_cond_timedwait(&condition, &lock, &deadline);
+    }
+    pthread_mutex_unlock(&lock);
+    CHECK_INT(rc, ETIMEDOUT);
+    CHECK(clock_ns() >= nanoseconds(deadline));
+    pthread_cond_destroy(&condition);
+}
+
 int main(void)
 {
     test_date();
+    test_condition();
     test_deadline();
     const int64_t s = clock_unix_s();
     CHECK(s > 1700000000); /* 2023 */
