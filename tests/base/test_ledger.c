@@ -56,15 +56,17 @@ static bool always(void *ctx)
 static void test_no_room(void)
 {
     err_detail d = {0};
-    ledger *l = ledger_create(10);
+    ledger *l = ledger_create(10 << 20);
     ledger_hold a = {.ledger = l}, b = {.ledger = l};
-    CHECK(ledger_try(&a, 10));
+    CHECK(ledger_try(&a, 10 << 20));
     CHECK_INT(ledger_take(&b, "this", 1, &(ledger_patience){.cancelled = always}, &d), ERR_CANCELLED);
-    CHECK_INT(ledger_take(&b, "this", 1, NULL, &d), ERR_BUSY);
+    CHECK_INT(ledger_take(&b, "this", 3 << 20, NULL, &d), ERR_BUSY);
     CHECK_STR(d.name, "memory_busy");
+    CHECK_STR(d.text,
+              "the memory for requests is in use (this would take 3 MiB of 10 MiB); try again in a moment");
     CHECK_INT(b.bytes, 0);
     ledger_give_all(&a);
-    CHECK_OK(ledger_take(&b, "this", 10, NULL, &d), d);
+    CHECK_OK(ledger_take(&b, "this", 10 << 20, NULL, &d), d);
     ledger_give_all(&b);
     ledger_destroy(l);
 }
