@@ -122,7 +122,6 @@ void inbox_cancel(inbox *in, uint64_t id)
     int32_t at = find(in, id);
     if (at >= 0) {
         in->entries[at].cancelled = true;
-        pthread_cond_signal(&in->changed);
     }
     pthread_mutex_unlock(&in->lock);
 }
