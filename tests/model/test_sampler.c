@@ -280,6 +280,26 @@ static void test_foreign_ids(void)
     sampler_destroy(s);
 }
 
+/* A seed's answers stay what they were: what is drawn is a function of it, of the place and of the token alone. */
+static void test_recorded_draws(void)
+{
+    static const int32_t want[2][24] = {
+        {9, 5, 13, 7, 4, 13, 4, 6, 14, 8, 9, 3, 10, 15, 7, 10, 14, 3, 6, 12, 12, 0, 5, 0},
+        {8, 1, 14, 5, 15, 12, 3, 8, 15, 6, 11, 10, 9, 2, 9, 8, 9, 14, 11, 4, 7, 12, 5, 9}};
+    static const float logits[16] = {0};
+    for (int k = 0; k < 2; k++) {
+        sampler_params p = PLAIN;
+        p.seed = k ? 0x123456789abcdef0u : 7;
+        sampler *s = create(&p, 16, 16);
+        for (int i = 0; i < 24; i++) {
+            const int32_t id = pick(s, logits, 16);
+            CHECK_INT(id, want[k][i]);
+            sampler_accept(s, id);
+        }
+        sampler_destroy(s);
+    }
+}
+
 static void test_many_logprobs(void)
 {
     static float logits[MANY];
@@ -396,6 +416,7 @@ int main(void)
     test_seeds_are_independent();
     test_seed();
     test_logprobs();
+    test_recorded_draws();
     test_many_greedy();
     test_many_top_k();
     test_many_logprobs();
