@@ -39,6 +39,8 @@ const WHOLE = {
             "<ol dir=\"ltr\" start=\"1\"><li dir=\"auto\"><p dir=\"auto\">one</p></li><li dir=\"auto\"><p dir=\"auto\">two</p><ul dir=\"ltr\"><li dir=\"auto\">inner</li></ul><p dir=\"auto\">behind</p></li></ol>",
         "7) seven":
             "<ol dir=\"ltr\" start=\"7\"><li dir=\"auto\">seven</li></ol>",
+        "0. zero\n1. one":
+            "<ol dir=\"ltr\" start=\"0\"><li dir=\"auto\">zero</li><li dir=\"auto\">one</li></ol>",
         "- loose\n\n  para\n- two":
             "<ul dir=\"ltr\"><li dir=\"auto\"><p dir=\"auto\">loose</p><p dir=\"auto\">para</p></li><li dir=\"auto\"><p dir=\"auto\">two</p></li></ul>",
     },

@@ -294,7 +294,7 @@ function list(token) {
         </li>`;
     });
     if (!token.ordered) return html`<ul dir=${direction(token.raw)}>${items}</ul>`;
-    return html`<ol dir=${direction(token.raw)} start=${token.start || 1}>${items}</ol>`;
+    return html`<ol dir=${direction(token.raw)} start=${token.start}>${items}</ol>`;
 }
 
 /** GitHub's notes: a quote that begins with [!NOTE] and the like. */
