@@ -165,6 +165,8 @@ class Terminal:
         while True:
             done, status = os.waitpid(self.pid, os.WNOHANG)
             if done:
+                while self.read(0):
+                    pass
                 os.close(self.fd)
                 return os.waitstatus_to_exitcode(status)
             assert time.monotonic() < deadline, f"does not end: {self.seen[-500:]!r}"
