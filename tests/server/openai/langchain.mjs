@@ -111,5 +111,6 @@ test('embeddings, one and many', async () => {
     assert.notDeepEqual(many[1], one);
 });
 
+test('the server ends', async () => assert.equal(await server.stop(), 0));
+
 await runTests();
-assert.equal(await server.stop(), 0);
