@@ -25,35 +25,36 @@ LINEAR = ("_proj.weight", "in_proj_qkv.weight", "in_proj_z.weight", "in_proj_a.w
 SIZES = {"F32": 4, "BF16": 2, "F16": 2, "U32": 4, "U8": 1, "F8_E4M3": 1}
 
 
-def f32(x):
-    """The nearest float32."""
-    return struct.unpack("<f", struct.pack("<f", x))[0]
+def f32(values):
+    """The nearest float32 numbers."""
+    return struct.unpack(f"<{len(values)}f", struct.pack(f"<{len(values)}f", *values))
 
 
-def bf16_bits(x):
-    (u,) = struct.unpack("<I", struct.pack("<f", x))
-    return (u + 0x7FFF + (u >> 16 & 1)) >> 16
+def bf16_bits(values):
+    return [(u + 0x7FFF + (u >> 16 & 1)) >> 16 for u in struct.unpack(f"<{len(values)}I", struct.pack(f"<{len(values)}f", *values))]
 
 
 def to_type(x, kind):
     """x rounded to a type, as a float."""
     if kind == "F32":
-        return f32(x)
+        return f32([x])[0]
     if kind == "F16":
         return struct.unpack("<e", struct.pack("<e", x))[0]
-    return struct.unpack("<f", struct.pack("<I", bf16_bits(x) << 16))[0]
+    return struct.unpack("<f", struct.pack("<I", bf16_bits([x])[0] << 16))[0]
 
 
 def encode(values, kind):
     if kind == "BF16":
-        return b"".join(struct.pack("<H", bf16_bits(v)) for v in values)
+        return struct.pack(f"<{len(values)}H", *bf16_bits(values))
     return struct.pack(f"<{len(values)}{dict(F32='f', F16='e', U32='I', U8='B', F8_E4M3='B')[kind]}", *values)
 
 
 def decode(data, kind):
     n = len(data) // SIZES[kind]
     if kind == "BF16":
-        return [struct.unpack("<f", struct.pack("<I", u << 16))[0] for u in struct.unpack(f"<{n}H", data)]
+        wide = bytearray(2 * len(data))
+        wide[2::4], wide[3::4] = data[::2], data[1::2]
+        return list(struct.unpack(f"<{n}f", wide))
     return list(struct.unpack(f"<{n}{dict(F32='f', F16='e')[kind]}", data))
 
 
@@ -97,7 +98,7 @@ def quantize(row, bits, group, kind):
         codes += q
         scales.append(scale)
         biases.append(bias)
-        exact += [f32(scale * c + bias) for c in q]
+        exact += f32([scale * c + bias for c in q])
     return codes, scales, biases, exact
 
 
@@ -110,10 +111,10 @@ def quantize_mxfp4(row):
         part = row[g : g + 32]
         largest = max(map(abs, part))
         e = max(-127, min(127, math.floor(math.log2(largest)) - 2)) if largest else -127
-        q = [min(range(16), key=lambda c: abs(E2M1[c] * 2.0**e - w)) for w in part]
-        codes += q
+        grid = [v * 2.0**e for v in E2M1]
+        exact += [min(grid, key=lambda v: abs(v - w)) for w in part]
+        codes += map(grid.index, exact[g:])
         scales.append(e + 127)
-        exact += [E2M1[c] * 2.0**e for c in q]
     return codes, scales, exact
 
 
