@@ -22,7 +22,7 @@ export async function launch() {
     const browser = await chromium.launch({
         executablePath: process.env.PARLEY_CHROMIUM ?? '/usr/bin/chromium',
         args: [
-            '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+            '--no-sandbox', '--disable-gpu', '--in-process-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
             '--disable-component-update', '--disable-sync',
         ],
     });
