@@ -1,14 +1,13 @@
 /* How families mark reasoning: every form comes apart the same at every cut, and an answer in channels
  * (harmony) gives reasoning, content and calls. */
-#include "base/limits.h"
 #include "tests/check.h"
+#include "tests/server/protocol/tools_of.h"
 #include "tests/server/protocol/transcript.h"
 
 static const char TOOLS[] = "[{\"type\":\"function\",\"function\":{\"name\":\"now\"}},"
                             "{\"type\":\"function\",\"function\":{\"name\":\"python\"}}]";
 
 static tool_set *tools;
-static err_detail d;
 
 typedef struct sample {
     const char *form;
@@ -162,9 +161,7 @@ static void test_templates(void)
 
 int main(void)
 {
-    json_doc *doc = NULL;
-    CHECK_OK(json_parse(&doc, TOOLS, sizeof TOOLS - 1, LIMIT_JSON_DEPTH, &d), d);
-    CHECK_OK(tool_set_create(&tools, json_root(doc), &d), d);
+    tools = tools_of(TOOLS);
     for (size_t i = 0; i < ARRAY_LEN(PLAIN); i++) {
         check(&PLAIN[i]);
     }
@@ -174,6 +171,5 @@ int main(void)
     test_states();
     test_templates();
     tool_set_destroy(tools);
-    json_free(doc);
     CHECK_DONE();
 }

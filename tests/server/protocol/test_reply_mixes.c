@@ -3,6 +3,7 @@
  * random, as in one push. */
 #include "base/json.h"
 #include "tests/check.h"
+#include "tests/server/protocol/tools_of.h"
 #include "tests/server/protocol/transcript.h"
 
 enum { N_MIXES = 200, MAX_PARTS = 6, N_RANDOM_CUTS = 8 };
@@ -100,17 +101,12 @@ int main(void)
         "[{\"type\":\"function\",\"function\":{\"name\":\"now\"}},{\"type\":\"function\",\"function\":{"
         "\"name\":"
         "\"say\",\"parameters\":{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}}}]";
-    json_doc *doc = NULL;
-    tool_set *tools = NULL;
-    err_detail d = {0};
-    CHECK_OK(json_parse(&doc, TOOLS, sizeof TOOLS - 1, 64, &d), d);
-    CHECK_OK(tool_set_create(&tools, json_root(doc), &d), d);
+    tool_set *tools = tools_of(TOOLS);
     int n_calls = 0;
     for (uint32_t mix = 0; mix < N_MIXES && tools; mix++) {
         check_mix(mix, tools, &n_calls);
     }
     CHECK(n_calls > N_MIXES / 10); /* the mixes are worth the name */
     tool_set_destroy(tools);
-    json_free(doc);
     CHECK_DONE();
 }

@@ -3,6 +3,7 @@
 #include "server/protocol/output/reply_parser.h"
 
 #include "tests/check.h"
+#include "tests/server/protocol/tools_of.h"
 
 /* What the pieces of one kind say together. */
 static void gather(bytes *out, const reply_pieces *p, reply_kind kind)
@@ -50,13 +51,7 @@ static void check(const char *text, bool starts, bool may, const char *reasoning
 /* Calls are told by another server, in fields of their own: white space waits for what follows where a call may. */
 static void check_told(void)
 {
-    json_doc *doc = NULL;
-    err_detail d = {0};
-    const char *text = "[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]";
-    CHECK_OK(json_parse(&doc, text, strlen(text), 64, &d), d);
-    tool_set *tools = NULL;
-    CHECK_OK(tool_set_create(&tools, json_root(doc), &d), d);
-    json_free(doc);
+    tool_set *tools = tools_of("[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]");
     for (int has_tools = 0; has_tools < 2; has_tools++) {
         reply_parser p;
         reply_parser_init(&p, &(reply_rules){.is_told = true, .tools = has_tools ? tools : NULL});

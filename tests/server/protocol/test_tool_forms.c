@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "tests/check.h"
 #include "tests/server/protocol/tool_writer.h"
+#include "tests/server/protocol/tools_of.h"
 #include "tests/server/protocol/transcript.h"
 
 static const char TOOLS[] =
@@ -510,14 +511,12 @@ static void test_names(void)
 
 int main(void)
 {
-    json_doc *doc = parse(TOOLS);
-    CHECK_OK(tool_set_create(&tools, json_root(doc), &d), d);
+    tools = tools_of(TOOLS);
     test_scenarios();
     test_odd(ODD_JSON, ARRAY_LEN(ODD_JSON));
     test_odd(ODD_OTHER, ARRAY_LEN(ODD_OTHER));
     test_cut();
     test_names();
     tool_set_destroy(tools);
-    json_free(doc);
     CHECK_DONE();
 }

@@ -3,6 +3,7 @@
 #include "server/protocol/output/tool_scanner.h"
 
 #include "tests/check.h"
+#include "tests/server/protocol/tools_of.h"
 #include "tests/server/protocol/transcript.h"
 
 static const char TOOLS[] =
@@ -15,17 +16,6 @@ static const char TOOLS[] =
     "{\"type\":\"function\",\"function\":{\"name\":\"now\"}}]";
 
 static tool_set *tools;
-
-static tool_set *make_tools(const char *text)
-{
-    json_doc *doc = NULL;
-    tool_set *set = NULL;
-    err_detail d = {0};
-    CHECK_OK(json_parse(&doc, text, strlen(text), 64, &d), d);
-    CHECK_OK(tool_set_create(&set, json_root(doc), &d), d);
-    json_free(doc);
-    return set;
-}
 
 static void check_rules(const reply_rules *rules, const char *text, bool was_cut, const char *expected)
 {
@@ -294,7 +284,7 @@ static void test_forms(void)
 
 int main(void)
 {
-    tools = make_tools(TOOLS);
+    tools = tools_of(TOOLS);
     test_xml();
     test_xml_markers_in_values();
     test_xml_values();

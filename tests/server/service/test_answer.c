@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "tests/check.h"
+#include "tests/server/protocol/tools_of.h"
 
 /* ---- tokens: a byte each; from SPECIAL on words that templates know ---- */
 
@@ -213,17 +214,6 @@ static void test_stops(void)
     say(a, "abc\1", NULL);
     CHECK_STR(taken(a), "c:abc|");
     answer_destroy(a);
-}
-
-static tool_set *tools_of(const char *text)
-{
-    json_doc *doc = NULL;
-    tool_set *tools = NULL;
-    err_detail d = {0};
-    CHECK_OK(json_parse(&doc, text, strlen(text), 64, &d), d);
-    CHECK_OK(tool_set_create(&tools, json_root(doc), &d), d);
-    json_free(doc);
-    return tools;
 }
 
 static answer *begin_with_tools(const char *stop)
