@@ -232,6 +232,14 @@ void prep_turns_make_room(prep_turns *t)
     pthread_mutex_unlock(&t->lock);
 }
 
+bool prep_turns_is_evicted(prep_turns *t, const prep_turn *turn)
+{
+    pthread_mutex_lock(&t->lock);
+    const bool is_evicted = turn->is_evicted;
+    pthread_mutex_unlock(&t->lock);
+    return is_evicted;
+}
+
 void prep_turns_get_status(prep_turns *t, prep_turns_status *out)
 {
     *out = (prep_turns_status){0};

@@ -50,9 +50,11 @@ bool prep_turns_pause(prep_turns *t, prep_turn *turn, int most);
 MUST_CHECK bool prep_turns_resume(prep_turns *t, prep_turn *turn);
 void prep_turns_leave(prep_turns *t, prep_turn *turn);
 
-/* Asks the job that has had the most, if it is more than PREP_ROOM_MS, to end: turn->is_evicted,
- * and its hook fails. */
+/* Asks the job that has had the most, if it is more than PREP_ROOM_MS, to end: it is evicted, and
+ * its hook fails. */
 void prep_turns_make_room(prep_turns *t);
+/* Whether this job was asked to end for want of room. */
+bool prep_turns_is_evicted(prep_turns *t, const prep_turn *turn);
 
 typedef struct prep_turns_status {
     int n_begun, n_computing;
