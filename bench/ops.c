@@ -96,7 +96,7 @@ typedef struct bench {
     dtype rounded;
     kv_pages kv;
     size_t first;
-    float *beta, *g;
+    float *beta, *g, *tail;
 } bench;
 
 /* T rows in calls of `step` rows. */
@@ -237,13 +237,14 @@ static void recurrent(void *ctx)
 static void chunked(void *ctx)
 {
     bench *b = ctx;
-    nn_delta_chunked(b->c, b->out, b->state, b->x, b->beta, b->g, &SHAPE, b->T);
+    const delta_source rows = {b->x, b->beta, b->tail};
+    nn_delta_chunked(b->c, b->out, b->state, &rows, b->beta, b->g, &SHAPE, b->T);
 }
 
 static void conv(void *ctx)
 {
     bench *b = ctx;
-    nn_conv_silu(b->c, b->out, b->state, b->x, b->beta, NULL, b->T, 6144, 6144);
+    nn_conv_silu(b->c, b->out, b->tail, b->x, b->beta, NULL, b->T, 6144, 6144);
 }
 
 static void silu_mul(void *ctx)
@@ -268,6 +269,7 @@ static void bench_rest(bench *b)
         row(name, best(segments, b), 0, 4.0 * PATCHES * PATCHES * 12 * 64);
     }
     b->beta = floats(b->c, 6144 * 4);
+    b->tail = floats(b->c, 3 * 6144);
     b->g = floats(b->c, PREFILL * 16);
     for (size_t i = 0; i < PREFILL * 16; i++) {
         b->beta[i] = 0.5f;
@@ -277,7 +279,7 @@ static void bench_rest(bench *b)
     row("delta rule, 16 heads of 128, 1 row", best(recurrent, b), 2.0 * 16 * 128 * 128 * 4, 0);
     b->T = PREFILL;
     row("delta rule, 512 rows, recurrent", best(recurrent, b), 0, 7.0 * PREFILL * 16 * 128 * 128);
-    row("delta rule, 512 rows, chunked", best(chunked, b), 0, 7.0 * PREFILL * 16 * 128 * 128);
+    row("convolution and delta rule, 512 rows, chunked", best(chunked, b), 0, 7.0 * PREFILL * 16 * 128 * 128);
     b->T = 1;
     row("convolution, 6144 channels, 1 row", best(conv, b), 0, 0);
     b->T = PREFILL;

@@ -280,6 +280,12 @@ typedef struct delta_shape {
     bool tiled;      /* value head h uses key head h % n_k; otherwise h / (n_v / n_k) */
 } delta_shape;
 
+/* Rows of q | k | v before their convolution, C = 2*n_k*dk + n_v*dv; what nn_conv_silu takes, without bias. */
+typedef struct delta_source {
+    const float *u, *w; /* [T, C], [C, 4] */
+    float *tail;        /* [3, C]; updated */
+} delta_source;
+
 /* The operator, one sequence: conv [T, 2*n_k*dk + n_v*dv] holds q | k | v rows; q and k are
  * L2-normalised here (x * rsqrt(sum x^2 + 1e-6)) and q scaled by dk^-0.5. beta, g [T, n_v]. state
  * [n_v, dk, dv] is read and updated. out [T, n_v, dv].
@@ -287,10 +293,12 @@ typedef struct delta_shape {
  *   is not NULL,
  *              states[t] receives the state after row t and `state` is only read, unless one of them is `state` itself:
  *              that may be the last alone.
- *   chunked:   blocks of NN_DELTA_BLOCK rows as matrix products; for prefill. Equal to f32 rounding, not bitwise. */
+ *   chunked:   blocks of NN_DELTA_BLOCK rows as matrix products; for prefill. Equal to f32 rounding, not bitwise.
+ *              The convolution is done inside, a block of a head at a time, so that its rows never leave the
+ *              caches; bit for bit those of nn_conv_silu. */
 void nn_delta_recurrent(compute *c, float *out, float *state, float *const *states, const float *conv,
                         const float *beta, const float *g, const delta_shape *s, size_t T);
-void nn_delta_chunked(compute *c, float *out, float *state, const float *conv, const float *beta,
+void nn_delta_chunked(compute *c, float *out, float *state, const delta_source *rows, const float *beta,
                       const float *g, const delta_shape *s, size_t T);
 
 /* nn_delta_recurrent of several sequences, handed to the threads at once; each result is what it gives. */

@@ -27,10 +27,14 @@ typedef struct conv_job {
     size_t n_tasks;  /* of a sequence */
 } conv_job;
 
-/* Row `row` of the sequence that starts three rows before u. */
-static const float *conv_row(const conv_job *job, const conv_run *run, size_t row)
+/* Moves columns c0 .. c0+n-1 of tail [3, C] on by T rows of u: in rising order, for a short call moves rows of
+ * the tail down, and none is read after it was written. */
+static void move_tail(float *tail, const float *u, size_t T, size_t u_stride, size_t c0, size_t n, size_t C)
 {
-    return row < 3 ? run->tail + row * job->C : run->u + (row - 3) * job->u_stride;
+    for (size_t i = 0; i < 3; i++) {
+        const float *row = T + i < 3 ? tail + (T + i) * C : u + (T + i - 3) * u_stride;
+        memmove(tail + i * C + c0, row + c0, n * sizeof(float));
+    }
 }
 
 static void conv_task(void *ctx, size_t task, size_t thread)
@@ -41,10 +45,7 @@ static void conv_task(void *ctx, size_t task, size_t thread)
     size_t c0 = task % job->n_tasks * job->channels, n = min_size(job->channels, job->C - c0);
     job->ops->conv_silu(run->out + c0, job->C, run->u + c0, job->u_stride, run->tail + c0, job->C,
                         job->w + c0 * 4, job->bias ? job->bias + c0 : NULL, run->T, n);
-    /* Rising order: a short call moves tail rows down, and none is read after it was written. */
-    for (size_t i = 0; i < 3; i++) {
-        memmove(run->tail + i * job->C + c0, conv_row(job, run, run->T + i) + c0, n * sizeof(float));
-    }
+    move_tail(run->tail, run->u, run->T, job->u_stride, c0, n, job->C);
 }
 
 void nn_conv_silu_each(compute *c, const conv_run *runs, size_t n, const float *w, const float *bias,
@@ -106,7 +107,8 @@ void nn_delta_gates(compute *c, float *beta, float *g, const float *b, const flo
 /* One sequence. */
 typedef struct delta_job {
     compute *c;
-    delta_run run;
+    delta_run run;     /* conv: of the recurrent form alone */
+    delta_source rows; /* of the chunked form alone */
     delta_shape s;
 } delta_job;
 
@@ -122,24 +124,27 @@ static size_t conv_width(const delta_shape *s)
     return 2 * s->n_k * s->dk + s->n_v * s->dv;
 }
 
-/* Query and key rows t0 .. t0+n-1 of value head h, normalised. */
-static void load_qk(const delta_job *job, float *q, float *k, size_t h, size_t t0, size_t n)
+/* The column of value head h's queries; its keys follow n_k * dk columns later. */
+static size_t query_column(const delta_shape *s, size_t h)
 {
-    const delta_shape *s = &job->s;
-    size_t key_head = s->tiled ? h % s->n_k : h / (s->n_v / s->n_k), width = conv_width(s);
-    const float *row = job->run.conv + t0 * width + key_head * s->dk;
-    float scale = 1.0f / sqrtf((float)s->dk);
-    for (size_t r = 0; r < n; r++, row += width) {
-        job->c->ops->l2norm(q + r * s->dk, row, scale, s->dk);
-        job->c->ops->l2norm(k + r * s->dk, row + s->n_k * s->dk, 1.0f, s->dk);
-    }
+    return (s->tiled ? h % s->n_k : h / (s->n_v / s->n_k)) * s->dk;
 }
 
-/* Value row t of head h. */
-static const float *value_row(const delta_job *job, size_t h, size_t t)
+/* The column of value head h's values. */
+static size_t value_column(const delta_shape *s, size_t h)
 {
-    const delta_shape *s = &job->s;
-    return job->run.conv + t * conv_width(s) + 2 * s->n_k * s->dk + h * s->dv;
+    return 2 * s->n_k * s->dk + h * s->dv;
+}
+
+/* n rows of queries and keys, `stride` floats apart, normalised to q and k [n, dk], which they may be. */
+static void normalize_qk(const ops *o, float *q, float *k, const float *queries, const float *keys,
+                         size_t stride, size_t n, size_t dk)
+{
+    const float scale = 1.0f / sqrtf((float)dk);
+    for (size_t r = 0; r < n; r++) {
+        o->l2norm(q + r * dk, queries + r * stride, scale, dk);
+        o->l2norm(k + r * dk, keys + r * stride, 1.0f, dk);
+    }
 }
 
 /* Several sequences, token by token. A task takes some heads of one: while it works on a state it asks for the
@@ -159,15 +164,18 @@ static void recurrent_head(const delta_job *job, size_t thread, size_t h, size_t
     const delta_run *run = &job->run;
     const size_t n = min_size(COLUMNS, s->dv - j0), at = h * s->dk * s->dv + j0;
     float *q = nn_scratch(job->c, thread), *k = q + ROW_GROUP * s->dk;
-    const float *S = run->state + at;
+    const size_t width = conv_width(s);
+    const float *queries = run->conv + query_column(s, h), *S = run->state + at;
+    const float *values = run->conv + value_column(s, h) + j0;
     for (size_t t = 0; t < run->T; t++) {
         float *to = (run->states ? run->states[t] : run->state) + at;
         size_t r = t % ROW_GROUP;
         if (r == 0) {
-            load_qk(job, q, k, h, t, min_size(ROW_GROUP, run->T - t));
+            normalize_qk(job->c->ops, q, k, queries + t * width, queries + t * width + s->n_k * s->dk, width,
+                         min_size(ROW_GROUP, run->T - t), s->dk);
         }
         job->c->ops->delta_step(run->out + (t * s->n_v + h) * s->dv + j0, to, S, s->dv, q + r * s->dk,
-                                k + r * s->dk, value_row(job, h, t) + j0, run->beta[t * s->n_v + h],
+                                k + r * s->dk, values + t * width, run->beta[t * s->n_v + h],
                                 expf(run->g[t * s->n_v + h]), s->dk, n, t + 1 < run->T ? NULL : next);
         S = to;
     }
@@ -230,12 +238,24 @@ static void place_chunk(chunk *k, float *scratch, const delta_shape *s)
     k->a = k->m + CHUNK * CHUNK;
 }
 
+/* Rows t0 .. t0+n-1 of n_columns columns from `column` on behind their convolution, to `to` [n, n_columns]. */
+static void convolve(const delta_job *job, float *to, size_t column, size_t n_columns, size_t t0, size_t n)
+{
+    const size_t width = conv_width(&job->s);
+    const float *u = job->rows.u + t0 * width, *before = t0 ? u - 3 * width : job->rows.tail;
+    job->c->ops->conv_silu(to, n_columns, u + column, width, before + column, width, job->rows.w + column * 4,
+                           NULL, n, n_columns);
+}
+
 /* Loads rows t0 .. t0+n-1 of head h: q, k, gates, and beta V and -beta exp(G) K. */
 static void load_chunk(const delta_job *job, chunk *ch, size_t h, size_t t0, size_t n)
 {
     const delta_shape *s = &job->s;
     const ops *o = job->c->ops;
-    load_qk(job, ch->q, ch->k, h, t0, n);
+    convolve(job, ch->q, query_column(s, h), s->dk, t0, n);
+    convolve(job, ch->k, query_column(s, h) + s->n_k * s->dk, s->dk, t0, n);
+    convolve(job, ch->u, value_column(s, h), s->dv, t0, n);
+    normalize_qk(o, ch->q, ch->k, ch->q, ch->k, s->dk, n, s->dk);
     double sum = 0;
     for (size_t r = 0; r < n; r++) {
         size_t at = (t0 + r) * s->n_v + h;
@@ -243,7 +263,6 @@ static void load_chunk(const delta_job *job, chunk *ch, size_t h, size_t t0, siz
         ch->sum[r] = sum;
         ch->decay[r] = expf((float)sum);
         ch->beta[r] = job->run.beta[at];
-        memcpy(ch->u + r * s->dv, value_row(job, h, t0 + r), s->dv * sizeof(float));
         o->scale(ch->u + r * s->dv, ch->beta[r], s->dv);
         memcpy(ch->k_decayed + r * s->dk, ch->k + r * s->dk, s->dk * sizeof(float));
         o->scale(ch->k_decayed + r * s->dk, -ch->beta[r] * ch->decay[r], s->dk);
@@ -332,10 +351,12 @@ static void chunked_task(void *ctx, size_t h, size_t thread)
     }
 }
 
-void nn_delta_chunked(compute *c, float *out, float *state, const float *conv, const float *beta,
+void nn_delta_chunked(compute *c, float *out, float *state, const delta_source *rows, const float *beta,
                       const float *g, const delta_shape *s, size_t T)
 {
+    static_assert(CHUNK >= 3, "the rows before a later chunk are rows of u");
     check_shape(s);
-    delta_job job = {.c = c, .run = {out, state, NULL, conv, beta, g, T}, .s = *s};
+    delta_job job = {.c = c, .run = {out, state, NULL, NULL, beta, g, T}, .rows = *rows, .s = *s};
     pool_run(c->pool, chunked_task, &job, s->n_v);
+    move_tail(rows->tail, rows->u, T, conv_width(s), 0, conv_width(s), conv_width(s));
 }

@@ -8,7 +8,7 @@
 typedef struct delta_rows {
     float *u;        /* [T, C] inputs of the convolution */
     float *z;        /* [T, nv * dv] output gate */
-    float *conv;     /* [T, C] after convolution and silu: q | k | v */
+    float *conv;     /* [T, C] after convolution and silu: q | k | v; of exact runs */
     float *o;        /* [T, nv * dv]; follows conv: both together hold a fused projection first */
     float *b, *a;    /* [T, nv] raw */
     float *beta, *g; /* [T, nv] write strength, log decay; the same for the fused b and a */
@@ -35,12 +35,11 @@ static void run_chunked(const layer_ctx *lc, const layer_run *run, const delta_r
     size_t C = 2 * s->n_k * s->dk + s->n_v * s->dv, value_width = s->n_v * s->dv, first = run->first_row;
     float *state = seq_delta(run->seq, layer), *tail = seq_tail(run->seq, layer);
     const float *u = d->u + first * C, *beta = d->beta + first * s->n_v, *g = d->g + first * s->n_v;
-    float *conv = d->conv + first * C, *o = d->o + first * value_width;
+    float *o = d->o + first * value_width;
     for (size_t t = 0, n = 0; t < run->n_rows; t += n) {
         n = layer_rows_to_mark(run, t, run->n_rows - t);
-        nn_conv_silu(lc->c, conv + t * C, tail, u + t * C, w->conv, NULL, n, C, C);
-        nn_delta_chunked(lc->c, o + t * value_width, state, conv + t * C, beta + t * s->n_v, g + t * s->n_v,
-                         s, n);
+        const delta_source rows = {u + t * C, w->conv, tail};
+        nn_delta_chunked(lc->c, o + t * value_width, state, &rows, beta + t * s->n_v, g + t * s->n_v, s, n);
         layer_take_mark(run, t + n, layer);
     }
 }

@@ -5,28 +5,40 @@
 #ifndef PARLEY_COMPUTE_KERNELS_OPS_DELTA_SIMD_H
 #define PARLEY_COMPUTE_KERNELS_OPS_DELTA_SIMD_H
 
+/* Row by row: rows lie a page or more apart, so that a column of them would be one line of each page,
+ * all in one set of the L1 cache. */
 static void conv_silu(float *out, size_t out_stride, const float *u, size_t u_stride, const float *tail,
                       size_t tail_stride, const float *w, const float *bias, size_t T, size_t n)
 {
-    for (size_t c = 0; c < n; c += LANES) {
-        size_t m = lanes_left(c, n);
-        float known[4 * LANES] = {0};
-        vec taps[4];
-        if (m < LANES) {
-            memcpy(known, w + c * 4, m * 4 * sizeof *w);
+    enum { BLOCK = 8 * LANES, PREFETCH_ROWS = 4 };
+    for (size_t c0 = 0; c0 < n; c0 += BLOCK) {
+        const size_t width = n - c0 < BLOCK ? n - c0 : BLOCK;
+        vec taps[BLOCK / LANES][4];
+        for (size_t i = 0; i < width; i += LANES) {
+            const size_t m = lanes_left(i, width);
+            float known[4 * LANES] = {0};
+            if (m < LANES) {
+                memcpy(known, w + (c0 + i) * 4, m * 4 * sizeof *w);
+            }
+            v_deal4(taps[i / LANES], m < LANES ? known : w + (c0 + i) * 4);
         }
-        v_deal4(taps, m < LANES ? known : w + c * 4);
-        const vec w0 = taps[0], w1 = taps[1], w2 = taps[2], w3 = taps[3];
-        vec u0 = v_load_n(tail + c, m, 0.0f), u1 = v_load_n(tail + tail_stride + c, m, 0.0f);
-        vec u2 = v_load_n(tail + 2 * tail_stride + c, m, 0.0f);
-        vec b = bias ? v_load_n(bias + c, m, 0.0f) : v_set1(0.0f);
+        const float *row[4] = {tail + c0, tail + tail_stride + c0, tail + 2 * tail_stride + c0, u + c0};
         for (size_t t = 0; t < T; t++) {
-            vec u3 = v_load_n(u + t * u_stride + c, m, 0.0f);
-            vec y = v_fma(w3, u3, v_fma(w2, u2, v_fma(w1, u1, v_fma(w0, u0, b))));
-            v_store_n(out + t * out_stride + c, v_silu(y), m);
-            u0 = u1;
-            u1 = u2;
-            u2 = u3;
+            float *to = out + t * out_stride + c0;
+            for (size_t i = 0; i < width; i += LANES) {
+                const size_t m = lanes_left(i, width);
+                const vec *tap = taps[i / LANES];
+                __builtin_prefetch(row[3] + PREFETCH_ROWS * u_stride + i, 0, 3);
+                vec y = bias ? v_load_n(bias + c0 + i, m, 0.0f) : v_set1(0.0f);
+                for (size_t j = 0; j < 4; j++) {
+                    y = v_fma(tap[j], v_load_n(row[j] + i, m, 0.0f), y);
+                }
+                v_store_n(to + i, v_silu(y), m);
+            }
+            row[0] = row[1];
+            row[1] = row[2];
+            row[2] = row[3];
+            row[3] += u_stride;
         }
     }
 }

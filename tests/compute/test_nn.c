@@ -300,7 +300,10 @@ static void delta_case(const delta_shape *s, size_t T, size_t split)
 {
     size_t width = 2 * s->n_k * s->dk + s->n_v * s->dv, n_state = s->n_v * s->dk * s->dv,
            n_out = T * s->n_v * s->dv;
-    float *conv = rng_floats(T * width, 2), *beta = rng_floats(T * s->n_v, 1), *g = rng_floats(T * s->n_v, 1);
+    float *u = rng_floats(T * width, 2), *taps = rng_floats(4 * width, 1),
+          *conv = malloc(T * width * sizeof *conv);
+    float *tail = rng_floats(3 * width, 2), *tail_end = malloc(3 * width * sizeof *tail);
+    float *beta = rng_floats(T * s->n_v, 1), *g = rng_floats(T * s->n_v, 1);
     float *start = rng_floats(n_state, 1), *state = malloc(n_state * sizeof *state);
     float *states = rng_floats(T * n_state, 1), *out = rng_floats(n_out, 1), **at = calloc(T, sizeof *at);
     for (size_t t = 0; t < T; t++) {
@@ -314,6 +317,8 @@ static void delta_case(const delta_shape *s, size_t T, size_t split)
     for (size_t i = 0; i < n_state; i++) {
         want_state[i] = (double)start[i];
     }
+    memcpy(tail_end, tail, 3 * width * sizeof *tail);
+    nn_conv_silu(ctx, conv, tail_end, u, taps, NULL, T, width, width);
     delta_naive(want, want_state, conv, beta, g, s, T);
 
     memcpy(state, start, n_state * sizeof *state);
@@ -330,12 +335,14 @@ static void delta_case(const delta_shape *s, size_t T, size_t split)
 
     size_t mid = split < T ? split : T;
     memcpy(state, start, n_state * sizeof *state);
-    nn_delta_chunked(ctx, out, state, conv, beta, g, s, mid);
-    nn_delta_chunked(ctx, out + mid * s->n_v * s->dv, state, conv + mid * width, beta + mid * s->n_v,
-                     g + mid * s->n_v, s, T - mid);
+    nn_delta_chunked(ctx, out, state, &(delta_source){u, taps, tail}, beta, g, s, mid);
+    nn_delta_chunked(ctx, out + mid * s->n_v * s->dv, state, &(delta_source){u + mid * width, taps, tail},
+                     beta + mid * s->n_v, g + mid * s->n_v, s, T - mid);
+    CHECK(memcmp(tail, tail_end, 3 * width * sizeof *tail) == 0);
     CHECK_NEAR(rel_error(out, want, n_out), 0, 1e-5);
     CHECK_NEAR(rel_error(state, want_state, n_state), 0, 1e-5);
-    free(conv), free(beta), free(g), free(start), free(state), free(states), free(out);
+    free(u), free(taps), free(conv), free(tail), free(tail_end);
+    free(beta), free(g), free(start), free(state), free(states), free(out);
     free(want), free(want_state), free(at);
 }
 

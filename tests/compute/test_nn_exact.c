@@ -37,7 +37,7 @@ typedef struct inputs {
 typedef struct outputs {
     float *linear, *linear16, *many, *many16, *q8, *q4, *many8, *many4, *rms, *layer, *silu, *heads,
         *attention, *segments, *conv, *delta, *gates;
-    float *states, *state, *chunked, *chunked_state, *tail;
+    float *states, *state, *chunked, *chunked_state, *chunked_tail, *tail;
 } outputs;
 
 static inputs in;
@@ -106,10 +106,12 @@ static void make_outputs(outputs *o)
         .state = rng_floats(STATE, 1),
         .chunked = rng_floats(MAX_T * NV * DV, 1),
         .chunked_state = rng_floats(STATE, 1),
+        .chunked_tail = rng_floats(3 * C, 1),
         .tail = rng_floats(3 * C, 1),
     };
     memcpy(o->state, in.state, STATE * sizeof(float));
     memcpy(o->chunked_state, in.state, STATE * sizeof(float));
+    memcpy(o->chunked_tail, in.tail, 3 * C * sizeof(float));
     memcpy(o->tail, in.tail, 3 * C * sizeof(float));
 }
 
@@ -118,7 +120,7 @@ static void free_outputs(outputs *o)
     free(o->many), free(o->many16), free(o->q8), free(o->q4), free(o->many8), free(o->many4), free(o->linear),
         free(o->linear16), free(o->rms), free(o->layer), free(o->silu), free(o->heads);
     free(o->attention), free(o->segments), free(o->conv), free(o->delta), free(o->gates), free(o->states);
-    free(o->state), free(o->chunked), free(o->chunked_state), free(o->tail);
+    free(o->state), free(o->chunked), free(o->chunked_state), free(o->chunked_tail), free(o->tail);
 }
 
 /* Row-wise operations on rows t0 .. t0+T-1; sequential ones go on from the states in o. */
@@ -167,7 +169,8 @@ static void run_whole(compute *c, outputs *o)
     static const int32_t cu[] = {0, 130, MAX_T};
     delta_shape s = {NK, NV, DK, DV, false};
     nn_attention_segments(c, o->segments, in.qkv, cu, 2, DTYPE_F32, 0.2f, H, HD);
-    nn_delta_chunked(c, o->chunked, o->chunked_state, in.conv, in.beta, in.g, &s, MAX_T);
+    const delta_source rows = {in.conv, in.kernel, o->chunked_tail};
+    nn_delta_chunked(c, o->chunked, o->chunked_state, &rows, in.beta, in.g, &s, MAX_T);
 }
 
 #define SAME(field, n) CHECK(memcmp(a.field, b.field, (n) * sizeof(float)) == 0)
@@ -215,6 +218,7 @@ static void check_threads(unsigned mask)
         SAME(state, STATE);
         SAME(chunked, MAX_T * NV * DV);
         SAME(chunked_state, STATE);
+        SAME(chunked_tail, 3 * C);
         SAME(tail, 3 * C);
         free_outputs(&b);
         compute_destroy(many);
