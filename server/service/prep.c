@@ -182,8 +182,7 @@ static void take_options(loop_message *m, api_request *r)
 
 static void refuse(prep_run *run, loop_message *m, err_code err, const err_detail *d)
 {
-    const bool is_evicted = err == ERR_CANCELLED && prep_turns_is_evicted(run->prep->turns, run->turn);
-    err = is_evicted ? ERR_BUSY : err;
+    err = err == ERR_CANCELLED && prep_turns_is_evicted(run->prep->turns, run->turn) ? ERR_BUSY : err;
     m->type = LOOP_REFUSED;
     m->code = err;
     api_error_from(&m->error, err, d);
