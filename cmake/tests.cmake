@@ -130,3 +130,6 @@ endif()
 target_sources(test_transcripts PRIVATE ${fake_sources})
 # Tokens that the test makes up.
 target_link_options(test_answer PRIVATE -Wl,--wrap=engine_token_bytes)
+# Threads that speak with other servers run as the test's own.
+target_link_options(test_upstream_loop PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_cond_timedwait)
+target_link_options(test_mcp_loop PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)

@@ -127,7 +127,6 @@ static bool on_data(void *ctx, const char *data, size_t n)
         t->n_other += n;
         return t->n_other <= OTHER_BYTES;
     }
-    t->has_data = t->has_data || n > 0;
     if (t->file) {
         const bool ok = hub_blob_add(&t->blob, data, n);
         if (!ok && !write_failed(t)) {
@@ -160,7 +159,8 @@ static void pause_task(hub_task *t, double ms, const char *why)
 /* Once more after a while; err is what it is if that was the last time. */
 static void try_again(hub_task *t, const char *why, err_code err, const char *text)
 {
-    t->n_tries = t->has_data ? 1 : t->n_tries + 1;
+    t->n_tries = t->at > t->most ? 1 : t->n_tries + 1; /* what begins anew each time brings nothing new */
+    t->most = t->at > t->most ? t->at : t->most;
     if (t->n_tries >= (t->client->has_answered ? TRIES_MAX : TRIES_BEFORE_REPLY)) {
         fail(t, err_set(&t->detail, err, "%.100s: %s; %s", t->client->place->endpoint, text,
                         t->file ? "say the same again to go on from here" : "is the network there?"));
@@ -301,10 +301,10 @@ static void start(hub_task *t)
     t->range[0] = '\0';
     if (t->first_bytes) {
         snprintf(t->range, sizeof t->range, "0-%zu", t->first_bytes - 1);
-    } else if (at > 0) {
+    } else if (t->file && at > 0) {
         snprintf(t->range, sizeof t->range, "%lld-", (long long)at);
     }
-    t->takes_data = t->has_data = t->has_redirect = t->is_full = false;
+    t->takes_data = t->has_redirect = t->is_full = false;
     t->status = 0;
     t->retry_after_s = 0;
     t->n_other = 0;

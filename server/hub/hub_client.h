@@ -37,6 +37,7 @@ typedef struct hub_task {
     /* ---- */
     hub_phase phase;
     int64_t at;        /* bytes that are there */
+    int64_t most;      /* that ever were when a try ended */
     char wait_why[64]; /* HUB_PAUSED: why */
     double until_ms;   /* HUB_PAUSED: clock_ms */
     hub_client *client;
@@ -46,7 +47,7 @@ typedef struct hub_task {
     int status, n_redirects, n_tries;
     int64_t retry_after_s;
     size_t n_other; /* bytes of a reply that is not the file */
-    bool at_hub, takes_data, has_data, is_full, has_redirect, was_wrong;
+    bool at_hub, takes_data, is_full, has_redirect, was_wrong;
     char error_code[32];
     err_code err;
     err_detail detail;

@@ -142,7 +142,12 @@ static void test_access(void)
     snprintf(other.authorization, sizeof other.authorization, "Bearer wrong");
     other.x_api_key[0] = '\0';
     CHECK(access_scope(&a, &other) == 0);
+    CHECK_INT(access_key_of(&a, access_scope(&a, &h)), 1); /* for people, keys count from 1 */
+    CHECK_INT(access_key_of(&a, access_scope_of_key(&a, 1)), 2);
+    CHECK_INT(access_key_of(&a, access_scope_of_key(&a, 1) + 1), 0);
+    CHECK_INT(access_key_of(&a, 0), 0);
     access_deinit(&a);
+    CHECK_INT(access_key_of(&a, 0), 0);
     CHECK(access_init(&a, NULL, 0, NULL, 0, NULL, 0));
     CHECK(access_scope(&a, &h) == 0); /* without keys all are one */
     static const struct {

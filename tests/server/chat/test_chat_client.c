@@ -1,0 +1,264 @@
+/* chat_client: addresses, an answer piece by piece, its figures and its end, and what goes wrong with a server, in time that
+ * is made up. */
+#include "server/chat/chat_client.h"
+
+#include "server/media/fetch.h"
+#include "tests/folder.h"
+#include "tests/said.h"
+#include "tests/server/made_up_server.h"
+
+static const char *says; /* what the server answers */
+static char asked[4096]; /* of the last request: its line, key and body */
+static int n_asked;
+
+static const char *answer(int server, const char *head, const char *body)
+{
+    const char *key = strstr(head, "\r\nAuthorization: ");
+    snprintf(asked, sizeof asked, "%d %.*s|%.*s|%s", server, (int)strcspn(head, "\r"), head,
+             key ? (int)strcspn(key + 2, "\r") : 0, key ? key + 2 : "", body);
+    n_asked++;
+    return says;
+}
+
+/* ---- an answer ---- */
+
+static char heard[1024];
+static int n_waits, stop_at; /* ... after so many looks; 0: never */
+static int n_looks;
+static double last_wait;
+static chat_result result;
+static err_detail detail;
+
+static void on_text(void *ctx, bool is_thought, const char *text, size_t n)
+{
+    (void)ctx;
+    const size_t had = strlen(heard);
+    snprintf(heard + had, sizeof heard - had, "%s%.*s|", is_thought ? "?" : "", (int)n, text);
+}
+
+static void on_wait(void *ctx, double seconds)
+{
+    (void)ctx;
+    CHECK(seconds >= last_wait);
+    last_wait = seconds;
+    n_waits++;
+}
+
+static bool is_stopped(void *ctx)
+{
+    (void)ctx;
+    return ++n_looks == stop_at;
+}
+
+static err_code ask(chat_client *c, const char *text)
+{
+    static const chat_hooks HOOKS = {.on_text = on_text, .on_wait = on_wait, .is_stopped = is_stopped};
+    says = text;
+    heard[0] = '\0';
+    n_waits = n_looks = 0;
+    last_wait = 0;
+    memset(&detail, 0, sizeof detail);
+    return chat_client_ask(c, "{\"q\":1}", 7, &HOOKS, &result, &detail);
+}
+
+#define DELTA(name, text)                                                                                    \
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"" name "\":\"" text "\"},\"finish_reason\":null}]}\n\n"
+#define END(reason) "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"" reason "\"}]}\n\n"
+#define USAGE                                                                                                \
+    "data: "                                                                                                 \
+    "{\"choices\":[],\"usage\":{\"prompt_tokens\":17,\"completion_tokens\":5,\"prompt_tokens_details\":"     \
+    "{\"cached_tokens\":3}}}\n\n"
+#define DONE "data: [DONE]\n\n"
+
+static void test_answers(chat_client *c)
+{
+    CHECK_OK(ask(c, LATER LATER EVENTS_HEAD LATER DELTA("reasoning_content", "hm") DELTA("content", "Hel")
+                        LATER DELTA("content", "lo") END("stop") USAGE DONE CUT),
+             detail);
+    CHECK_STR(heard, "?hm|Hel|lo|");
+    CHECK(!result.is_stopped && !result.is_cut);
+    CHECK_INT(result.n_prompt, 17);
+    CHECK_INT(result.n_cached, 3);
+    CHECK_INT(result.n_tokens, 5);
+    CHECK_NEAR(result.first_ms, 3000, 60);
+    CHECK_NEAR(result.all_ms, 4000, 60);
+    CHECK(n_waits >= 28 && n_waits <= 37); /* ten times a second, until the first text */
+    CHECK(n_looks >= 38 && n_looks <= 50); /* until the end */
+    CHECK_NEAR(last_wait, 3.0, 0.15);
+
+    CHECK_OK(ask(c, EVENTS_HEAD DELTA("content", "a") END("length") DONE CUT), detail);
+    CHECK(result.is_cut);
+    CHECK_INT(result.n_prompt + result.n_cached + result.n_tokens, 0); /* it does not say */
+    CHECK_OK(ask(c, EVENTS_HEAD LATER END("stop") DONE CUT), detail);
+    CHECK_STR(heard, "");
+    CHECK_NEAR(result.first_ms, result.all_ms, 1e-9);
+    CHECK_OK(ask(c, EVENTS_HEAD DELTA("content", "x") END("stop") DONE MUTE),
+             detail); /* behind its end nothing is waited for */
+    CHECK_STR(heard, "x|");
+    CHECK(result.all_ms < 500);
+
+    while (made_up_serve()) {
+    }
+    const int gone = made_up_gone;
+    stop_at = 25;
+    CHECK_OK(ask(c, EVENTS_HEAD LATER DELTA("content", "so far") MUTE), detail);
+    stop_at = 0;
+    CHECK(result.is_stopped);
+    CHECK_STR(heard, "so far|");
+    CHECK_INT(n_looks, 25);
+    CHECK_NEAR(result.all_ms, 2300, 250);
+    CHECK_NEAR(result.first_ms, 1000, 60);
+    CHECK_OK(ask(c, EVENTS_HEAD DELTA("content", "next") END("stop") DONE CUT), detail);
+    CHECK_INT(made_up_gone, gone + 1); /* the server of the one that was stopped has heard of it */
+}
+
+/* ---- what goes wrong ---- */
+
+static void test_faults(chat_client *c, const char *where)
+{
+    static const struct {
+        const char *answer, *heard, *text;
+        err_code err;
+    } ROWS[] = {
+        {EVENTS_HEAD DELTA("content", "half") CUT, "half|",
+         "the server has ended in the middle of its answer", ERR_UPSTREAM},
+        {"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9000\r\n\r\n" DELTA(
+             "content", "half") CUT,
+         "half|", "the connection to WHERE failed: ", ERR_UPSTREAM},
+        {"", "", "the connection to WHERE failed: ", ERR_UPSTREAM},
+        {MUTE, "", "the server at WHERE has gone silent", ERR_UPSTREAM},
+        {"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", "",
+         "the server at WHERE refuses this key (401); --connect-key", ERR_INVALID},
+        {"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", "", "refuses this key (403); --connect-key",
+         ERR_INVALID},
+        {"HTTP/1.1 400 No\r\nContent-Type: application/json\r\nConnection: "
+         "close\r\n\r\n{\"error\":{\"message\":\"too hard it\"}}" CUT,
+         "", "too hard", ERR_INVALID},
+        {EVENTS_HEAD "data: nonsense\n\n" CUT, "", "the server", ERR_UPSTREAM},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        char text[512];
+        const char *at = strstr(ROWS[i].text, "WHERE");
+        snprintf(text, sizeof text, "%.*s%s%s", at ? (int)(at - ROWS[i].text) : 0, ROWS[i].text,
+                 at ? where : "", at ? at + 5 : ROWS[i].text);
+        const int64_t began = made_up_ns;
+        if (where[0] == '/' && strstr(ROWS[i].text, "silent")) {
+            continue; /* an hour takes its time */
+        }
+        CHECK_INT(ask(c, ROWS[i].answer), ROWS[i].err);
+        CHECK_STR(heard, ROWS[i].heard);
+        CHECK_HAS(detail.text, text);
+        CHECK(!result.is_stopped);
+        const double took_s = (double)(made_up_ns - began) / 1e9;
+        CHECK(strstr(ROWS[i].text, "silent") ? took_s > 3590 && took_s < 3620 : took_s < 1);
+    }
+}
+
+/* ---- models ---- */
+
+static void test_models(chat_client *c)
+{
+    static const struct {
+        const char *answer, *model, *text;
+    } ROWS[] = {
+        {PLAIN("{\"data\":[{\"id\":\"one\"},{\"id\":\"two\",\"status\":{\"value\":\"loaded\"}},{\"id\":"
+               "\"three\",\"status\":{\"value\":\"loaded\"}}]}"),
+         "two", NULL},
+        {PLAIN("{\"data\":[{\"id\":\"one\",\"status\":{\"value\":\"unloaded\"}},{\"id\":\"two\"}]}"), "one",
+         NULL},
+        {PLAIN("{\"data\":[{\"name\":\"no id\"},{\"id\":\"two\"}]}"), "two", NULL},
+        {PLAIN("{\"data\":[]}"), NULL, "/models lists no model"},
+        {PLAIN("[]"), NULL, "/models lists no model"},
+        {PLAIN("hello"), NULL, "/models answers 200 and no list of models"},
+        {"HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\n{}", NULL,
+         "/models answers 404 and no list of models; does a server"},
+        {LATER "HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\n{}", NULL, "refuses this key (401)"},
+        {LATER MUTE, NULL, "has gone silent"},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        bytes out = bytes_empty(100);
+        const int64_t began = made_up_ns;
+        says = ROWS[i].answer;
+        const err_code err = chat_client_model(c, &out, &detail);
+        CHECK((err == ERR_OK) == (ROWS[i].model != NULL));
+        CHECK_STR(bytes_str(&out), ROWS[i].model ? ROWS[i].model : "");
+        CHECK(ROWS[i].model || strstr(detail.text, ROWS[i].text));
+        CHECK(made_up_ns - began < 31 * MADE_UP_S); /* of a list that does not come */
+        bytes_deinit(&out);
+    }
+    bytes tight = bytes_empty(2);
+    says = PLAIN("{\"data\":[{\"id\":\"one\"}]}");
+    CHECK_INT(chat_client_model(c, &tight, &detail), ERR_NOMEM);
+    bytes_deinit(&tight);
+}
+
+static void test_addresses(void)
+{
+    static const struct {
+        const char *text, *base, *file;
+    } ROWS[] = {{"http://h:1", "http://h:1/v1", ""},
+                {"http://h/", "http://h/v1", ""},
+                {"https://h/a/v1", "https://h/a/v1", ""},
+                {"unix:/a/b", "http://localhost/v1", "/a/b"},
+                {"unix:a", NULL, NULL},
+                {"unix:", NULL, NULL},
+                {"ftp://h", NULL, NULL},
+                {"h:1", NULL, NULL},
+                {"", NULL, NULL}};
+    chat_server s;
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        const err_code err = chat_server_parse(&s, ROWS[i].text, &detail);
+        CHECK_INT(err, ROWS[i].base ? ERR_OK : ERR_INVALID);
+        if (ROWS[i].base) {
+            CHECK_STR(s.base, ROWS[i].base);
+            CHECK_STR(s.unix_path, ROWS[i].file);
+        }
+    }
+    for (int n = CHAT_SOCKET_MAX - 1; n <= CHAT_SOCKET_MAX; n++) {
+        char text[CHAT_SOCKET_MAX + 16];
+        snprintf(text, sizeof text, "unix:/%0*d", n - 1, 0);
+        CHECK_INT(chat_server_parse(&s, text, &detail), n < CHAT_SOCKET_MAX ? ERR_OK : ERR_INVALID);
+    }
+    CHECK_HAS(detail.text, "unix: takes a path from the root of at most 107 bytes");
+}
+
+int main(void)
+{
+    char folder[FOLDER_NAME], path[128], url[160];
+    chat_server tcp, file, none;
+    folder_make(folder);
+    snprintf(path, sizeof path, "%s/s", folder);
+    unsetenv("http_proxy");
+    CHECK(fetch_start());
+    made_up_answer = answer;
+    made_up_world = made_up_serve;
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", made_up_listen(NULL));
+    made_up_listen(path);
+    test_addresses();
+    CHECK_OK(chat_server_parse(&tcp, url, &detail), detail);
+    chat_client *c = chat_client_create(&tcp, "secret");
+    test_answers(c);
+    CHECK_STR(asked, "0 POST /v1/chat/completions HTTP/1.1|Authorization: Bearer secret|{\"q\":1}");
+    test_faults(c, tcp.base);
+    test_models(c);
+    CHECK_STR(asked, "0 GET /v1/models HTTP/1.1|Authorization: Bearer secret|");
+    chat_client_destroy(c);
+
+    snprintf(url, sizeof url, "unix:%s", path);
+    CHECK_OK(chat_server_parse(&file, url, &detail), detail);
+    c = chat_client_create(&file, NULL);
+    test_answers(c);
+    CHECK_STR(asked, "1 POST /v1/chat/completions HTTP/1.1||{\"q\":1}");
+    test_faults(c, path);
+    chat_client_destroy(c);
+
+    CHECK_OK(chat_server_parse(&none, "http://127.0.0.1:1", &detail), detail);
+    c = chat_client_create(&none, NULL);
+    CHECK_INT(ask(c, ""), ERR_UPSTREAM);
+    CHECK_HAS(detail.text, "no server answers at http://127.0.0.1:1/v1: ");
+    chat_client_destroy(c);
+    chat_client_destroy(NULL);
+    made_up_close();
+    fetch_stop();
+    CHECK_DONE();
+}

@@ -1,0 +1,445 @@
+/* hub_client: what becomes of every answer of a hub, in time that is made up: refusals, waiting, redirects and who gets the
+ * key, transfers that break, ranges, files that are not what was promised. */
+#include "server/hub/hub_client.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "server/media/fetch.h"
+#include "tests/folder.h"
+#include "tests/said.h"
+#include "tests/server/made_up_server.h"
+
+enum { HUB, STORE, ASKED = 64, LINE = 512 };
+
+static char folder[FOLDER_NAME], hub_url[64], store_url[64];
+static hub_place place;
+
+/* ---- the hub and its store ---- */
+
+static const char *answers[2][20]; /* in turn; the last again and again */
+static int n_answered[2];
+static char asked[ASKED][LINE]; /* "server path range key" */
+static int n_asked;
+
+static void copy_header(char *out, size_t cap, const char *head, const char *name)
+{
+    const char *at = strstr(head, name);
+    const size_t n = at ? strcspn(at + strlen(name), "\r") : 1;
+    snprintf(out, cap, "%.*s", (int)n, at ? at + strlen(name) : "-");
+}
+
+static const char *answer(int server, const char *head, const char *body)
+{
+    char range[64], key[64];
+    (void)body;
+    copy_header(range, sizeof range, head, "\r\nRange: bytes=");
+    copy_header(key, sizeof key, head, "\r\nAuthorization: Bearer ");
+    snprintf(asked[n_asked++ % ASKED], LINE, "%s %.*s %s %s", server == HUB ? "hub" : "store",
+             (int)strcspn(head + 4, " "), head + 4, range, key);
+    const int i = n_answered[server]++;
+    int last = 0;
+    while (answers[server][last + 1] && last < i) {
+        last++;
+    }
+    return answers[server][last];
+}
+
+#define SAYS(server, ...)                                                                                    \
+    do {                                                                                                     \
+        static const char *const list[20] = {__VA_ARGS__};                                                   \
+        memcpy(answers[server], list, sizeof list);                                                          \
+    } while (0)
+
+/* ---- one task ---- */
+
+static hub_file file; /* that is fetched, if it has a path */
+static bytes text;
+static err_detail detail;
+static double took_s;
+static int n_ticks;
+static size_t first_bytes;
+
+static void on_tick(void *ctx)
+{
+    (void)ctx;
+    n_ticks++;
+}
+
+static void wants(const char *name, const char *contents)
+{
+    file = (hub_file){.size = (int64_t)strlen(contents)};
+    snprintf(file.path, sizeof file.path, "%s", name);
+    uint8_t hash[HASH_BYTES];
+    hash_stream *h = hash_stream_create_git((uint64_t)file.size);
+    CHECK(h != NULL);
+    hash_stream_add(h, contents, strlen(contents));
+    hash_stream_end(h, hash);
+    hash_hex(file.key, hash, HASH_GIT_BYTES);
+    hash_stream_destroy(h);
+}
+
+static err_code run_tasks(hub_task *tasks, size_t n, size_t at_once)
+{
+    hub_client *c = hub_client_create(&place);
+    const int64_t began = made_up_ns;
+    n_asked = n_answered[HUB] = n_answered[STORE] = n_ticks = 0;
+    memset(&detail, 0, sizeof detail);
+    CHECK(c != NULL);
+    const err_code err = hub_client_run(c, tasks, n, at_once, on_tick, NULL, &detail);
+    took_s = (double)(made_up_ns - began) / 1e9;
+    hub_client_destroy(c);
+    return err;
+}
+
+static err_code run(void)
+{
+    hub_task t = {.path = "/x", .into = &text, .first_bytes = first_bytes};
+    if (file.path[0]) {
+        t = (hub_task){.path = "/x", .file = &file, .repo_dir = folder, .locks_dir = folder};
+    }
+    return run_tasks(&t, 1, 1);
+}
+
+/* ---- what is refused, and what is tried again ---- */
+
+#define STATUS(line, more) "HTTP/1.1 " line "\r\nContent-Length: 0\r\nConnection: close\r\n" more "\r\n" CUT
+
+static void test_refusals(void)
+{
+    static const struct {
+        const char *answer;
+        bool has_key, is_file;
+        err_code err;
+        int asked;
+        double took_s;
+        const char *text;
+    } ROWS[] = {
+        {STATUS("401 No", ""), false, false, ERR_NOT_FOUND, 1, 0,
+         "the model is private, or there is no such model: set HF_TOKEN"},
+        {STATUS("401 No", ""), true, false, ERR_NOT_FOUND, 1, 0, "the hub refuses the key of HF_TOKEN"},
+        {STATUS("403 No", ""), false, false, ERR_NOT_FOUND, 1, 0, "the model is private"},
+        {STATUS("403 No", "X-Error-Code: GatedRepo\r\n"), true, false, ERR_NOT_FOUND, 1, 0,
+         "the model is gated: accept"},
+        {STATUS("404 No", ""), false, false, ERR_NOT_FOUND, 1, 0,
+         "there is no such model or revision on the hub"},
+        {STATUS("404 No", "X-Error-Code: RevisionNotFound\r\n"), false, false, ERR_NOT_FOUND, 1, 0,
+         "the model has no such revision"},
+        {STATUS("404 No", ""), false, true, ERR_NOT_FOUND, 1, 0, "a/b.bin is listed, but is not on the hub"},
+        {STATUS("410 No", ""), false, true, ERR_UPSTREAM, 1, 0, "a/b.bin: the hub answers with status 410"},
+        {STATUS("418 No", ""), false, false, ERR_UPSTREAM, 1, 0,
+         "the hub's answer: the hub answers with status 418"},
+        {STATUS("499 No", ""), false, false, ERR_UPSTREAM, 1, 0, "the hub answers with status 499"},
+        /* a quarter of a second, then twice as long each time */
+        {STATUS("500 No", ""), false, false, ERR_UPSTREAM, 8, 31.75,
+         "the hub is not well (500); is the network there?"},
+        {STATUS("503 No", ""), false, true, ERR_UPSTREAM, 8, 31.75,
+         "the hub is not well (503); say the same again"},
+        {STATUS("408 No", ""), false, false, ERR_UPSTREAM, 8, 31.75, "the hub is not well (408)"},
+        {STATUS("429 No", ""), false, false, ERR_UPSTREAM, 8, 31.75, "the hub asks to wait (429)"},
+        {STATUS("429 No", "Retry-After: 60\r\n"), false, false, ERR_UPSTREAM, 8, 420,
+         "the hub asks to wait (429)"},
+        {STATUS("429 No", "Retry-After: 3\r\n"), false, false, ERR_UPSTREAM, 8, 4 * 3 + 4 + 8 + 16,
+         "asks to wait"},
+        {STATUS("429 No", "Retry-After: 901\r\n"), false, false, ERR_BUSY, 1, 0,
+         "the hub asks to come back in 16 minutes (429)"},
+        {STATUS("503 No", "Retry-After: 960\r\n"), false, false, ERR_BUSY, 1, 0,
+         "come back in 16 minutes (503)"},
+        {STATUS("503 No", "Retry-After: 961\r\n"), false, false, ERR_BUSY, 1, 0,
+         "come back in 17 minutes (503)"},
+        {"", false, false, ERR_UPSTREAM, 3, 0.75,
+         "the connection broke ("}, /* nobody knows that it is a hub */
+        {MUTE, false, false, ERR_UPSTREAM, 3, 90.75, "says nothing any more ("},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc" CUT, false, false, ERR_UPSTREAM, 8, 31.75,
+         "the connection broke ("},
+        {"HTTP/1.1 206 Part\r\nContent-Length: 3\r\nContent-Range: bytes 5-7/9\r\n\r\nabc" CUT, false, false,
+         ERR_UPSTREAM, 8, 31.75, "it sends another part of the file than was asked for"},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        answers[HUB][0] = ROWS[i].answer;
+        answers[HUB][1] = NULL;
+        snprintf(place.key, sizeof place.key, "%s", ROWS[i].has_key ? "secret" : "");
+        file.path[0] = '\0';
+        if (ROWS[i].is_file) {
+            wants("a/b.bin", "contents");
+        }
+        CHECK_INT(run(), ROWS[i].err);
+        CHECK_HAS(detail.text, ROWS[i].text);
+        CHECK_INT(n_asked, ROWS[i].asked);
+        CHECK(took_s >= ROWS[i].took_s && took_s < ROWS[i].took_s + 0.5);
+        if (check_failures) {
+            fprintf(stderr, "row %zu: %s took %.2f s\n", i, detail.text, took_s);
+            return;
+        }
+        CHECK_STR(asked[0], ROWS[i].has_key ? "hub /x - secret" : "hub /x - -");
+        CHECK(strncmp(detail.text, hub_url, strlen(hub_url)) == 0 || ROWS[i].asked == 1);
+    }
+    file.path[0] = '\0';
+    answers[HUB][0] = STATUS("503 No", "");
+    SAYS(HUB, STATUS("503 No", ""), PLAIN("now"));
+    CHECK_OK(run(), detail);
+    CHECK_STR(bytes_str(&text), "now");
+    CHECK(took_s >= 0.25 && took_s < 0.4);
+    CHECK(n_ticks >= 3 && n_ticks <= 6); /* ten a second, and one at the end */
+
+    SAYS(HUB, STATUS("429 No", "Retry-After: 900\r\n"), PLAIN("now"));
+    CHECK_OK(run(), detail);
+    CHECK(took_s >= 900 && took_s < 900.5);
+
+    const hub_place known = place; /* nobody listens */
+    snprintf(place.endpoint, sizeof place.endpoint, "http://127.0.0.1:1");
+    CHECK_INT(run(), ERR_UPSTREAM);
+    CHECK_HAS(detail.text, "http://127.0.0.1:1: cannot be reached (");
+    CHECK(took_s >= 0.75 && took_s < 1.0);
+    place = known;
+}
+
+/* ---- redirects ---- */
+
+static void test_redirects(void)
+{
+    static char there[256], back[256], here[256];
+    snprintf(there, sizeof there,
+             "HTTP/1.1 302 Found\r\nContent-Length: 4\r\nLocation: %s/y?sig=1\r\n\r\nmove", store_url);
+    snprintf(back, sizeof back, "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: %s/z\r\n\r\n", hub_url);
+    snprintf(here, sizeof here, "HTTP/1.1 307 Found\r\nContent-Length: 0\r\nLocation: /other\r\n\r\n");
+    snprintf(place.key, sizeof place.key, "secret");
+    memset(answers, 0, sizeof answers);
+    answers[HUB][0] = here;
+    answers[HUB][1] = PLAIN("at home");
+    CHECK_OK(run(), detail);
+    CHECK_STR(bytes_str(&text), "at home");
+    CHECK_STR(asked[0], "hub /x - secret");
+    CHECK_STR(asked[1], "hub /other - secret");
+    CHECK(took_s < 0.3);
+
+    answers[HUB][0] = there;
+    answers[STORE][0] = PLAIN("elsewhere");
+    CHECK_OK(run(), detail);
+    CHECK_STR(bytes_str(&text), "elsewhere");
+    CHECK_INT(n_asked, 2);
+    CHECK_STR(asked[1], "store /y?sig=1 - -"); /* the key is the hub's alone */
+
+    answers[STORE][0] = back; /* from elsewhere it does not come back */
+    answers[HUB][1] = PLAIN("home again");
+    CHECK_OK(run(), detail);
+    CHECK_STR(bytes_str(&text), "home again");
+    CHECK_STR(asked[2], "hub /z - -");
+
+    /* an address that does not hold any more: the hub is asked anew */
+    static const char *const GONE[] = {STATUS("401 No", ""), STATUS("403 No", ""), STATUS("404 No", ""),
+                                       STATUS("410 No", "")};
+    for (size_t i = 0; i < sizeof GONE / sizeof *GONE; i++) {
+        memset(answers, 0, sizeof answers);
+        answers[HUB][0] = there;
+        answers[STORE][0] = GONE[i];
+        answers[STORE][1] = PLAIN("fresh");
+        CHECK_OK(run(), detail);
+        CHECK_STR(bytes_str(&text), "fresh");
+        CHECK_INT(n_asked, 4);
+        CHECK_STR(asked[2], "hub /x - secret");
+        CHECK(took_s >= 0.25 && took_s < 0.7);
+        answers[STORE][1] = NULL;
+        CHECK_INT(run(), ERR_UPSTREAM);
+        CHECK_HAS(detail.text, "the address that it redirects to refuses the file");
+        CHECK_INT(n_asked, 16);
+    }
+    memset(answers, 0, sizeof answers);
+    answers[HUB][0] = here; /* in a circle */
+    CHECK_INT(run(), ERR_UPSTREAM);
+    CHECK_HAS(detail.text, "the hub's answer: the hub redirects too often");
+    CHECK_INT(n_asked, 9);
+    for (int i = 0; i < 8; i++) {
+        answers[HUB][i] = here;
+    }
+    answers[HUB][8] = PLAIN("at last");
+    CHECK_OK(run(), detail);
+    CHECK_STR(bytes_str(&text), "at last");
+
+    static char far[5000];
+    snprintf(far, sizeof far, "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /%04200d\r\n\r\n", 0);
+    memset(answers, 0, sizeof answers);
+    answers[HUB][0] = far;
+    CHECK_INT(run(), ERR_UPSTREAM);
+    CHECK_HAS(detail.text, "redirects to an address that is not safe");
+    place.key[0] = '\0';
+}
+
+/* ---- files ---- */
+
+static void is_kept(const char *contents)
+{
+    char path[256], got[256];
+    snprintf(path, sizeof path, "%s/blobs/%s", folder, file.key);
+    FILE *f = fopen(path, "r");
+    CHECK((f != NULL) == (contents != NULL));
+    if (f) {
+        got[fread(got, 1, sizeof got - 1, f)] = '\0';
+        CHECK_STR(got, contents);
+        fclose(f);
+        remove(path);
+    }
+    snprintf(path, sizeof path, "%s/blobs/%s.incomplete", folder, file.key);
+    f = fopen(path, "r");
+    if (contents) {
+        CHECK(f == NULL);
+    } else {
+        CHECK(f && fgetc(f) == EOF); /* nothing wrong is left */
+    }
+    if (f) {
+        fclose(f);
+    }
+    remove(path);
+}
+
+static void test_files(void)
+{
+    wants("a.bin", "0123456789");
+    SAYS(HUB, PLAIN("0123456789"));
+    CHECK_OK(run(), detail);
+    is_kept("0123456789");
+
+    SAYS(HUB, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123" CUT,
+         "HTTP/1.1 206 Part\r\nContent-Length: 6\r\nContent-Range: bytes 4-9/10\r\n\r\n45" CUT,
+         "HTTP/1.1 206 Part\r\nContent-Range: bytes 6-7/10\r\nContent-Length: 2\r\n\r\n67",
+         "HTTP/1.1 206 Part\r\nContent-Length: 2\r\nContent-Range: bytes 8-9/10\r\n\r\n89");
+    CHECK_OK(run(), detail);
+    CHECK_STR(asked[1], "hub /x 4- -");
+    CHECK_STR(asked[2], "hub /x 6- -");
+    CHECK_STR(asked[3], "hub /x 8- -");
+    CHECK(took_s >= 0.75 && took_s < 1.0); /* each brought something: none waits longer than the first */
+    is_kept("0123456789");
+
+    SAYS(HUB, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123" CUT,
+         PLAIN("0123456789")); /* knows no ranges */
+    CHECK_OK(run(), detail);
+    CHECK_INT(n_asked, 2);
+    is_kept("0123456789");
+
+    SAYS(HUB, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123" CUT, STATUS("416 No", ""),
+         PLAIN("0123456789"));
+    CHECK_OK(run(), detail);
+    CHECK_STR(asked[2], "hub /x - -"); /* from the beginning */
+    is_kept("0123456789");
+
+    SAYS(HUB, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123" CUT,
+         "HTTP/1.1 206 Part\r\nContent-Length: 5\r\nContent-Range: bytes 5-9/10\r\n\r\n56789",
+         "HTTP/1.1 206 Part\r\nContent-Length: 6\r\nContent-Range: bytes 4-9/10\r\n\r\n456789");
+    CHECK_OK(run(), detail);
+    CHECK_STR(asked[2], "hub /x 4- -"); /* another part is not taken */
+    is_kept("0123456789");
+
+    SAYS(HUB, PLAIN("0123456x89"), PLAIN("0123456789")); /* once more from the beginning */
+    CHECK_OK(run(), detail);
+    CHECK_INT(n_asked, 2);
+    CHECK(took_s < 0.3);
+    is_kept("0123456789");
+    SAYS(HUB, PLAIN("0123456x89"));
+    CHECK_INT(run(), ERR_CORRUPT);
+    CHECK_INT(n_asked, 2);
+    is_kept(NULL);
+    SAYS(HUB, PLAIN("0123"));
+    CHECK_INT(run(), ERR_CORRUPT);
+    is_kept(NULL);
+    SAYS(HUB, PLAIN("0123456789+"));
+    CHECK_INT(run(), ERR_CORRUPT);
+    CHECK_HAS(detail.text, "a.bin is larger than the hub lists it");
+    CHECK_INT(n_asked, 1);
+    is_kept(NULL);
+
+    char path[256]; /* all of it lay there */
+    snprintf(path, sizeof path, "%s/blobs/%s.incomplete", folder, file.key);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs("0123456789", f) >= 0 && fclose(f) == 0);
+    CHECK_OK(run(), detail);
+    CHECK_INT(n_asked, 0);
+    is_kept("0123456789");
+    f = fopen(path, "w"); /* and was wrong */
+    CHECK(f && fputs("0123456_89", f) >= 0 && fclose(f) == 0);
+    SAYS(HUB, PLAIN("0123456789"));
+    CHECK_OK(run(), detail);
+    CHECK_INT(n_asked, 1);
+    is_kept("0123456789");
+    file.path[0] = '\0';
+}
+
+static void test_documents(void)
+{
+    SAYS(HUB, PLAIN("0123456789"));
+    first_bytes = 4;
+    CHECK_OK(run(), detail);
+    CHECK_STR(bytes_str(&text), "0123");
+    CHECK_STR(asked[0], "hub /x 0-3 -");
+    CHECK_INT(n_asked, 1);
+    SAYS(HUB, PLAIN("01"));
+    CHECK_OK(run(), detail);
+    CHECK_STR(bytes_str(&text), "01");
+    first_bytes = 0;
+    SAYS(HUB, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123" CUT, PLAIN("0123456789"));
+    CHECK_OK(run(), detail);
+    CHECK_STR(asked[1], "hub /x - -"); /* of a document that broke nothing is kept */
+    CHECK_STR(bytes_str(&text), "0123456789");
+    bytes_deinit(&text);
+    text = bytes_empty(9);
+    SAYS(HUB, PLAIN("0123456789"));
+    CHECK_INT(run(), ERR_LIMIT);
+    CHECK_HAS(detail.text, "what the hub says is too long");
+    bytes_deinit(&text);
+    text = bytes_empty(1 << 20);
+}
+
+/* Several: so many at once, and the first that fails ends all. */
+static void test_many(void)
+{
+    bytes texts[4];
+    hub_task tasks[4];
+    static const char *const PATHS[] = {"/0", "/1", "/2", "/3"};
+    for (size_t i = 0; i < 4; i++) {
+        texts[i] = bytes_empty(100);
+        tasks[i] = (hub_task){.path = PATHS[i], .into = &texts[i]};
+    }
+    SAYS(HUB, LATER PLAIN("a"), LATER LATER PLAIN("b"), PLAIN("c"), LATER LATER PLAIN("d"));
+    CHECK_OK(run_tasks(tasks, 4, 2), detail);
+    CHECK_STR(asked[0], "hub /0 - -");
+    CHECK_STR(asked[1], "hub /1 - -");
+    CHECK_STR(asked[2], "hub /2 - -");
+    CHECK(took_s >= 3 && took_s < 3.6); /* the last began when the first was there */
+    for (size_t i = 0; i < 4; i++) {
+        CHECK_INT(texts[i].len, 1);
+        CHECK_INT(tasks[i].at, 1);
+        CHECK_INT(tasks[i].phase, HUB_DONE);
+        tasks[i] = (hub_task){.path = PATHS[i], .into = &texts[i]};
+    }
+    SAYS(HUB, MUTE, STATUS("404 No", ""));
+    CHECK_INT(run_tasks(tasks, 4, 2), ERR_NOT_FOUND);
+    CHECK_INT(n_asked, 2);
+    CHECK(took_s < 0.5);
+    for (size_t i = 0; i < 4; i++) {
+        CHECK(!tasks[i].transfer);
+        bytes_deinit(&texts[i]);
+    }
+}
+
+int main(void)
+{
+    char path[128];
+    folder_make(folder);
+    snprintf(path, sizeof path, "%s/blobs", folder);
+    CHECK(mkdir(path, 0700) == 0 && fetch_start());
+    made_up_answer = answer;
+    made_up_world = made_up_serve;
+    snprintf(hub_url, sizeof hub_url, "http://127.0.0.1:%d", made_up_listen(NULL));
+    snprintf(store_url, sizeof store_url, "http://127.0.0.1:%d", made_up_listen(NULL));
+    snprintf(place.endpoint, sizeof place.endpoint, "%s", hub_url);
+    unsetenv("http_proxy");
+    unsetenv("all_proxy");
+    text = bytes_empty(1 << 20);
+    test_refusals();
+    test_redirects();
+    test_files();
+    test_documents();
+    test_many();
+    bytes_deinit(&text);
+    made_up_close();
+    fetch_stop();
+    CHECK_DONE();
+}

@@ -1,0 +1,632 @@
+/* net: what the clock does to connections, in time that is made up: heads and bodies that do not come, clients that do not
+ * read or are silent, the timer; and clients that send no more, limits of connections. */
+#define _GNU_SOURCE /* memmem */
+#include "server/net/net.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/net/net_unread.h"
+#include "tests/folder.h"
+#include "tests/server/made_up_time.h"
+
+enum {
+    HEAD_S = 10,
+    BODY_S = 20,
+    IDLE_S = 30,
+    DISCARD_S = 2,
+    SEND_S = 40,
+    PING_S = 50,
+    PONG_S = 7,
+    RATE = 100
+};
+enum { SEEN_BYTES = 1 << 16, PIECE = 4096, CLIENTS = 5 };
+
+/* ---- the server ---- */
+
+static net *server;
+static char folder[FOLDER_NAME], socket_file[100];
+static struct {
+    int requests, timers, half_closed, closed, done, opened, messages;
+    size_t body_bytes, pieces; /* of the last body; of all */
+    size_t stream_left;        /* bytes that a stream has still to send */
+    bool ends;                 /* ... and then its end */
+    uint64_t conn;             /* of the last request */
+} at;
+
+static bool on_head(void *ctx, uint64_t conn, const net_head *head, net_reply *refusal)
+{
+    (void)ctx;
+    if (strcmp(head->path, "/no") == 0) {
+        *refusal = (net_reply){.status = 403, .content_type = "text/plain", .body = "no", .body_bytes = 2};
+        return false;
+    }
+    if (strcmp(head->path, "/pieces") == 0) {
+        net_stream_body(server, conn);
+    }
+    return true;
+}
+
+static bool on_body(void *ctx, uint64_t conn, const void *data, size_t n, net_reply *refusal)
+{
+    (void)ctx, (void)conn, (void)data, (void)refusal;
+    at.pieces += n;
+    return true;
+}
+
+/* A request without a body is never answered by itself. */
+static void on_request(void *ctx, uint64_t conn, bytes *body)
+{
+    (void)ctx;
+    at.requests++;
+    at.conn = conn;
+    at.body_bytes = body->len;
+}
+
+static void on_open(void *ctx, uint64_t conn, bool extended)
+{
+    (void)ctx, (void)extended;
+    at.opened++;
+    at.conn = conn;
+}
+
+static void on_message(void *ctx, uint64_t conn, bytes *message)
+{
+    (void)ctx, (void)conn, (void)message;
+    at.messages++;
+}
+
+static net_pull on_writable(void *ctx, uint64_t conn, bytes *out)
+{
+    char piece[PIECE];
+    (void)ctx, (void)conn;
+    const size_t n = at.stream_left < sizeof piece ? at.stream_left : sizeof piece;
+    memset(piece, 'x', sizeof piece);
+    bytes_append(out, piece, n);
+    at.stream_left -= n;
+    return n ? NET_PULL_MORE : at.ends ? NET_PULL_END : NET_PULL_IDLE;
+}
+
+static void on_half_closed(void *ctx, uint64_t conn)
+{
+    (void)ctx, (void)conn;
+    at.half_closed++;
+}
+
+static void on_done(void *ctx, uint64_t conn)
+{
+    (void)ctx, (void)conn;
+    at.done++;
+}
+
+static void on_close(void *ctx, uint64_t conn)
+{
+    (void)ctx, (void)conn;
+    at.closed++;
+}
+
+static void on_wake(void *ctx)
+{
+    (void)ctx;
+}
+
+static void on_timer(void *ctx)
+{
+    (void)ctx;
+    at.timers++;
+}
+
+static void open_server(bool is_tcp)
+{
+    const char *const hosts[] = {is_tcp ? "127.0.0.1" : socket_file};
+    const net_callbacks callbacks = {.on_head = on_head,
+                                     .on_body = on_body,
+                                     .on_request = on_request,
+                                     .on_open = on_open,
+                                     .on_message = on_message,
+                                     .on_writable = on_writable,
+                                     .on_half_closed = on_half_closed,
+                                     .on_done = on_done,
+                                     .on_close = on_close,
+                                     .on_wake = on_wake,
+                                     .on_timer = on_timer};
+    const net_options options = {.hosts = hosts,
+                                 .n_hosts = 1,
+                                 .max_body = 1 << 20,
+                                 .max_message = 1 << 16,
+                                 .max_header = 8192,
+                                 .max_inflight = (size_t)8 << 20,
+                                 .max_connections = CLIENTS,
+                                 .max_connections_per_address = 2,
+                                 .header_timeout_s = HEAD_S,
+                                 .body_timeout_s = BODY_S,
+                                 .min_body_rate = RATE,
+                                 .send_timeout_s = SEND_S,
+                                 .ws_ping_s = PING_S,
+                                 .ws_pong_s = PONG_S};
+    err_detail d = {0};
+    memset(&at, 0, sizeof at);
+    CHECK_OK(net_open(&server, &options, &callbacks, &d), d);
+}
+
+static void pass(double seconds)
+{
+    made_up_until(made_up_ns + (int64_t)(seconds * 1e9));
+    while (!made_up_is_over) {
+        net_poll(server);
+    }
+}
+
+/* ---- clients ---- */
+
+static char seen[SEEN_BYTES]; /* what came since the last look */
+
+static int client(void)
+{
+    struct sockaddr_un file = {.sun_family = AF_UNIX};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)net_port(server))};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    snprintf(file.sun_path, sizeof file.sun_path, "%s", socket_file + strlen("unix:"));
+    const bool is_tcp = net_port(server) > 0;
+    const int fd = socket(is_tcp ? AF_INET : AF_UNIX, SOCK_STREAM, 0);
+    CHECK(connect(fd, is_tcp ? (void *)&address : (void *)&file, is_tcp ? sizeof address : sizeof file) == 0);
+    pass(0);
+    return fd;
+}
+
+static void say(int fd, const char *text)
+{
+    CHECK(send(fd, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text));
+    pass(0);
+}
+
+static void say_bytes(int fd, size_t n)
+{
+    static const char zeros[1 << 15];
+    CHECK(send(fd, zeros, n, MSG_NOSIGNAL) == (ssize_t)n);
+    pass(0);
+}
+
+/* Whether the server has closed it; what it said until then is in `seen`. */
+static bool is_closed(int fd)
+{
+    size_t n = 0;
+    ssize_t got;
+    while ((got = recv(fd, seen + n, sizeof seen - 1 - n, MSG_DONTWAIT)) > 0) {
+        n += (size_t)got;
+    }
+    seen[n] = '\0';
+    return got == 0 || errno != EAGAIN;
+}
+
+static const char *heard(int fd)
+{
+    CHECK(!is_closed(fd));
+    return seen;
+}
+
+/* It ends between a bit before `seconds` from now and a bit after that: it is looked at every half second. */
+static void ends_after(int fd, double seconds, const char *last)
+{
+    pass(seconds - 0.1);
+    CHECK(!is_closed(fd));
+    CHECK_STR(seen, "");
+    pass(0.7);
+    CHECK(is_closed(fd) || last[0]);
+    CHECK(last[0] ? strstr(seen, last) != NULL : !seen[0]);
+    close(fd);
+    pass(0);
+}
+
+#define HEAD(method, path) method " " path " HTTP/1.1\r\nHost: h\r\n"
+
+static void reply(const char *text)
+{
+    net_send_reply(
+        server, at.conn,
+        &(net_reply){.status = 200, .content_type = "text/plain", .body = text, .body_bytes = strlen(text)});
+    pass(0);
+}
+
+/* ---- tests ---- */
+
+static void test_heads(void)
+{
+    ends_after(client(), HEAD_S, ""); /* says nothing */
+    int fd = client();
+    pass(5);
+    say(fd, "GET / HT"); /* gives it no more time */
+    ends_after(fd, HEAD_S - 5, "HTTP/1.1 408 Request Timeout");
+
+    fd = client();
+    say(fd, HEAD("GET", "/") "\r\n");
+    CHECK_INT(at.requests, 1);
+    pass(200); /* an answer may take as long as it wants */
+    reply("yes");
+    CHECK_INT(at.done, 1);
+    CHECK(strstr(heard(fd), "\r\n\r\nyes"));
+    pass(20);
+    say(fd, "G"); /* from the first byte on, the next head has its time */
+    ends_after(fd, HEAD_S, "header_timeout");
+
+    fd = client();
+    say(fd, HEAD("GET", "/") "\r\n" HEAD("GET", "/2")); /* and one that came already, from the reply on */
+    pass(200);
+    reply("yes");
+    CHECK(strstr(heard(fd), "yes"));
+    ends_after(fd, HEAD_S, "header_timeout");
+
+    fd = client();
+    say(fd, HEAD("GET", "/") "\r\n");
+    reply("yes");
+    (void)heard(fd);
+    ends_after(fd, IDLE_S, "");
+}
+
+static void test_bodies(void)
+{
+    int fd = client();
+    say(fd, HEAD("POST", "/") "Content-Length: 1000000\r\n\r\n");
+    for (int i = 0; i < BODY_S - 1; i++) {
+        say_bytes(fd, 2 * RATE);
+        pass(0.99);
+        CHECK_STR(heard(fd), "");
+    }
+    pass(0.05);
+    ends_after(fd, 1.05, "body_timeout");
+
+    fd = client(); /* too slow: looked at once its first seconds are over */
+    say(fd, HEAD("POST", "/") "Content-Length: 1000000\r\n\r\n");
+    say_bytes(fd, 5 * RATE);
+    ends_after(fd, 10, "body_timeout");
+    fd = client();
+    say(fd, HEAD("POST", "/") "Content-Length: 1000000\r\n\r\n");
+    ends_after(fd, 5, "body_timeout");
+
+    fd = client(); /* what is handed up in pieces has time for its length at 16384 bytes a second */
+    say(fd, HEAD("POST", "/pieces") "Content-Length: 163840\r\n\r\n");
+    say_bytes(fd, 1);
+    CHECK_INT(at.pieces, 1);
+    ends_after(fd, BODY_S + 10, "body_timeout");
+    fd = client(); /* or for what has come, where nobody tells the length */
+    say(fd, HEAD("POST", "/pieces") "Transfer-Encoding: chunked\r\n\r\n");
+    say(fd, "8000\r\n");
+    say_bytes(fd, 0x8000);
+    say(fd, "\r\n8000\r\n");
+    say_bytes(fd, 0x8000);
+    ends_after(fd, BODY_S + 4, "body_timeout");
+    fd = client(); /* which is no reason to wait for a body that is gathered */
+    say(fd, HEAD("POST", "/") "Transfer-Encoding: chunked\r\n\r\n8000\r\n");
+    say_bytes(fd, 0x8000);
+    ends_after(fd, BODY_S, "body_timeout");
+
+    fd = client();
+    const int before = at.requests;
+    say(fd, HEAD("POST", "/") "Content-Length: 4\r\n\r\nab");
+    pass(4);
+    CHECK_INT(at.requests, before);
+    say(fd, "cd");
+    CHECK_INT(at.requests, before + 1);
+    CHECK_INT(at.body_bytes, 4);
+    pass(100); /* it is whole: nothing of it is waited for */
+    CHECK_STR(heard(fd), "");
+    close(fd);
+    pass(1);
+}
+
+/* A client that still sends when it is refused: it gets the refusal, and some time to hear it. */
+static void test_discard(void)
+{
+    int fd = client();
+    say(fd, HEAD("POST", "/no") "Content-Length: 100000\r\n\r\n");
+    CHECK(recv(fd, seen, sizeof seen, MSG_DONTWAIT) > 0 && strstr(seen, "HTTP/1.1 403 Forbidden"));
+    CHECK(recv(fd, seen, sizeof seen, MSG_DONTWAIT) == 0);
+    say_bytes(fd, 20000);
+    pass(DISCARD_S - 0.1);
+    say_bytes(fd, 1);
+    pass(0.7);
+    CHECK(send(fd, "x", 1, MSG_NOSIGNAL) < 0 && errno == EPIPE);
+    close(fd);
+}
+
+/* The program had no processor: nobody else is to blame. */
+static void test_late(void)
+{
+    int fd = client();
+    say(fd, "GET / HT");
+    pass(1);
+    made_up_ns += 15 * MADE_UP_S;
+    pass(0.6);
+    CHECK_STR(heard(fd), "");
+    ends_after(fd, HEAD_S - 2.1, "header_timeout"); /* between two looks nobody knows */
+
+    fd = client(); /* what has come meanwhile is read first */
+    say(fd, "GET / HT");
+    pass(HEAD_S - 0.3);
+    CHECK(send(fd, "TP/1.1\r\nHost: h\r\n\r\n", 19, MSG_NOSIGNAL) == 19);
+    made_up_ns += MADE_UP_S * 8 / 10; /* which is not late yet */
+    const int before = at.requests;
+    pass(1);
+    CHECK_INT(at.requests, before + 1);
+    close(fd);
+    pass(1);
+
+    fd = client(); /* half a second more than usual is not late: it counts */
+    say(fd, "GET / HT");
+    for (int i = 0; i < 10; i++) {
+        pass(0.01);
+        made_up_ns += MADE_UP_S * 99 / 100;
+    }
+    pass(1.2);
+    (void)is_closed(fd);
+    CHECK(strstr(seen, "header_timeout"));
+    close(fd);
+    pass(1);
+}
+
+static void test_timer(void)
+{
+    const int before = at.timers;
+    net_set_timer(server, 100);
+    net_set_timer(server, 5000); /* the earlier one stays */
+    pass(0.09);
+    CHECK_INT(at.timers, before);
+    pass(0.02);
+    CHECK_INT(at.timers, before + 1);
+    pass(10);
+    CHECK_INT(at.timers, before + 1);
+    net_set_timer(server, 5000);
+    net_set_timer(server, 100);
+    pass(0.11);
+    CHECK_INT(at.timers, before + 2);
+    net_set_timer(server, 200); /* it is the only one now */
+    pass(0.21);
+    CHECK_INT(at.timers, before + 3);
+    pass(10);
+    CHECK_INT(at.timers, before + 3);
+}
+
+static void test_half_closed(void)
+{
+    int fd = client(); /* it may wait for its answer */
+    say(fd, HEAD("GET", "/") "\r\n");
+    shutdown(fd, SHUT_WR);
+    pass(1);
+    CHECK_STR(heard(fd), "HTTP/1.1 100 Continue\r\n\r\n"); /* who has left would not take that */
+    pass(3);
+    CHECK_STR(heard(fd), "");
+    reply("yes");
+    pass(1);
+    (void)is_closed(fd);
+    CHECK(strstr(seen, "\r\n\r\nyes"));
+    close(fd);
+    pass(1);
+
+    int closed = at.closed;
+    fd = client();
+    say(fd, "GET / HTTP/1.0\r\nHost: h\r\n\r\n");
+    shutdown(fd, SHUT_WR);
+    pass(1);
+    CHECK(is_closed(fd)); /* there is no word for asking it */
+    CHECK_INT(at.closed, closed + 1);
+    close(fd);
+
+    fd = client();
+    closed = at.closed;
+    say(fd, HEAD("GET", "/") "\r\n");
+    net_begin_stream(server, at.conn, 200, "text/plain", NULL);
+    pass(1);
+    CHECK_INT(at.half_closed, 0);
+    shutdown(fd, SHUT_WR);
+    pass(3);
+    CHECK_INT(at.half_closed, 1);
+    CHECK_INT(at.closed, closed);
+    close(fd); /* it is written to, and that says that it is gone */
+    at.stream_left = PIECE;
+    net_want_write(server, at.conn);
+    pass(1);
+    CHECK_INT(at.closed, closed + 1);
+    at.stream_left = 0;
+
+    fd = client();
+    closed = at.closed;
+    say(fd, HEAD("GET", "/") "\r\n");
+    close(fd);
+    pass(1);
+    CHECK_INT(at.closed, closed + 1);
+}
+
+static int begin_stream(size_t n)
+{
+    const int fd = client();
+    say(fd, HEAD("GET", "/") "\r\n");
+    at.stream_left = n;
+    at.ends = true;
+    net_begin_stream(server, at.conn, 200, "text/plain", NULL);
+    pass(0);
+    return fd;
+}
+
+static void test_unread(void)
+{
+    const int closed = at.closed;
+    int fd = begin_stream((size_t)64 << 20);
+    pass(SEND_S - 1);
+    CHECK_INT(at.closed, closed);
+    CHECK(net_is_sending(server));
+    pass(2);
+    CHECK_INT(at.closed, closed + 1);
+    CHECK(!net_is_sending(server));
+    close(fd);
+
+    fd = begin_stream((size_t)64 << 20); /* who takes something has as long again */
+    for (int i = 0; i < 4; i++) {
+        pass(SEND_S - 1);
+        CHECK(recv(fd, seen, sizeof seen, MSG_DONTWAIT) > 0);
+        pass(0);
+    }
+    CHECK_INT(at.closed, closed + 1);
+    close(fd);
+    pass(1);
+    CHECK_INT(at.closed, closed + 2);
+
+    fd = begin_stream(1000); /* all of it is taken: nothing is on its way */
+    CHECK(strstr(heard(fd), "0\r\n\r\n"));
+    say(fd, HEAD("GET", "/") "\r\n");
+    pass(4 * SEND_S);
+    CHECK_INT(at.closed, closed + 2);
+    close(fd);
+    pass(1);
+    at.stream_left = 0;
+}
+
+/* How much must be taken by when. */
+static void test_share(void)
+{
+    int pair[2], size = 1 << 16;
+    static const char data[1 << 14];
+    const int64_t begin = made_up_ns;
+    net_unread u = {0};
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    CHECK(setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof size) == 0);
+    CHECK(!net_unread_look(&u, pair[0], 0, false, begin, 10, 100));
+    CHECK_INT(u.since_ns, 0);
+    CHECK(send(pair[0], data, sizeof data, 0) == sizeof data);
+    const uint64_t sent = 1 << 20; /* more than what is on its way takes of the system */
+    CHECK(!net_unread_look(&u, pair[0], sent, true, begin, 10, 100));
+    CHECK_INT(u.since_ns, begin);
+    CHECK(u.wanted == UINT64_MAX);
+    CHECK(!net_unread_look(&u, pair[0], sent, true, begin + 10 * MADE_UP_S - 1, 10, 100));
+    net_unread other = u;
+    CHECK(net_unread_look(&other, pair[0], sent, true, begin + 10 * MADE_UP_S, 10,
+                          100));                    /* nothing was taken */
+    for (int share = 999; share <= 1000; share++) { /* of 10 s at 100 bytes each */
+        other = u;
+        CHECK_INT(
+            net_unread_look(&other, pair[0], sent + (uint64_t)share, true, begin + 10 * MADE_UP_S, 10, 100),
+            share < 1000);
+    }
+    CHECK_INT(other.since_ns, begin + 10 * MADE_UP_S); /* the next seconds count anew */
+    other = u;
+    CHECK(!net_unread_look(&other, pair[0], sent + 1, true, begin + 10 * MADE_UP_S, 10, 0)); /* any rate */
+    other = u;
+    CHECK(net_unread_look(&other, pair[0], sent, true, begin + 10 * MADE_UP_S, 10, 0));
+    u = (net_unread){0}; /* without more behind it, all that was on its way is as good */
+    CHECK(!net_unread_look(&u, pair[0], sent, false, begin, 10, 1 << 20));
+    CHECK(u.wanted > u.taken && u.wanted < UINT64_MAX);
+    CHECK(!net_unread_look(&u, pair[0], sent + (u.wanted - u.taken), true, begin + 11 * MADE_UP_S, 10,
+                           1 << 20));
+    CHECK(recv(pair[1], seen, sizeof data, 0) == sizeof data);
+    CHECK(!net_unread_look(&u, pair[0], sent, true, begin + 99 * MADE_UP_S, 10, 100));
+    CHECK_INT(u.since_ns, 0);
+    CHECK(!net_unread_look(&u, -1, sent, true, begin, 10, 100)); /* the kernel does not tell */
+    close(pair[0]);
+    close(pair[1]);
+}
+
+static int open_socket(void)
+{
+    const int fd = client();
+    const int before = at.opened;
+    say(fd, HEAD("GET", "/") "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+    CHECK_INT(at.opened, before + 1);
+    CHECK(strncmp(heard(fd), "HTTP/1.1 101", 12) == 0);
+    return fd;
+}
+
+static void test_sockets(void)
+{
+    static const char PONG[] = {(char)0x8a, (char)0x80, 1, 1, 1, 1, '\0'};
+    static const char HI[] = {(char)0x81, (char)0x82, 1, 1, 1, 1, 'i', 'h', '\0'};
+    int fd = open_socket();
+    const int closed = at.closed;
+    for (int i = 0; i < 3; i++) {
+        pass(PING_S - 2);
+        CHECK_STR(heard(fd), "");
+        pass(3);
+        CHECK(heard(fd)[0] == (char)0x89);
+        pass(PONG_S - 3);
+        say(fd, PONG);
+        CHECK_INT(at.closed, closed);
+    }
+    pass(PING_S + 1);
+    CHECK(heard(fd)[0] == (char)0x89);
+    pass(PONG_S - 3);
+    CHECK(!is_closed(fd));
+    pass(4);
+    CHECK(is_closed(fd));
+    CHECK_INT(at.closed, closed + 1);
+    close(fd);
+
+    fd = open_socket(); /* time in which the program did not run is not silence of the client */
+    pass(PING_S + 1);
+    (void)heard(fd);
+    made_up_ns += 5 * PONG_S * MADE_UP_S;
+    pass(1);
+    say(fd, HI);
+    CHECK_INT(at.messages, 1);
+    CHECK(!is_closed(fd));
+    net_close_socket(server, at.conn, 1001, "enough");
+    CHECK(net_is_sending(server));
+    pass(1);
+    CHECK(!net_is_sending(server));
+    (void)is_closed(fd);
+    CHECK(memmem(seen, sizeof seen,
+                 "\x88\x08\x03\xe9"
+                 "enough",
+                 10));
+    const int open = at.closed;
+    pass(2);
+    CHECK_INT(at.closed, open);
+    pass(18); /* its own close frame does not come */
+    CHECK_INT(at.closed, open + 1);
+    close(fd);
+    pass(1);
+}
+
+static void test_limits(void)
+{
+    int fds[CLIENTS + 1], n = 0;
+    CHECK_INT(net_connections(server), 0);
+    for (int i = 0; i < CLIENTS + 1; i++) { /* the limit of an address is none of a socket file */
+        fds[i] = client();
+        n += !is_closed(fds[i]);
+    }
+    CHECK_INT(n, net_port(server) ? 2 : CLIENTS);
+    CHECK_INT(net_connections(server), n);
+    for (int i = 0; i < CLIENTS + 1; i++) {
+        close(fds[i]);
+    }
+    pass(1);
+    CHECK_INT(net_connections(server), 0);
+}
+
+int main(void)
+{
+    log_set_level(LOG_OFF);
+    folder_make(folder);
+    snprintf(socket_file, sizeof socket_file, "unix:%s/s", folder);
+    open_server(false);
+    test_heads();
+    test_bodies();
+    test_discard();
+    test_late();
+    test_timer();
+    test_half_closed();
+    test_unread();
+    test_share();
+    test_sockets();
+    test_limits();
+    net_close(server);
+    open_server(true);
+    CHECK(net_is_local(server));
+    test_limits();
+    net_close(server);
+    CHECK_DONE();
+}

@@ -1,0 +1,471 @@
+/* upstream_loop: when other servers are looked at, where a request goes, how text is passed on, and every end that an answer
+ * can have, in time that is made up: the thread of the module runs as this program's own. */
+#include <stdarg.h>
+
+#include "base/log.h"
+#include "server/media/fetch.h"
+#include "server/protocol/dialects/chat_request.h"
+#include "server/upstream/upstream_state.h"
+#include "tests/said.h"
+#include "tests/server/made_up_server.h"
+
+/* ---- the thread is this one ---- */
+
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until);
+
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx)
+{
+    (void)t, (void)attr, (void)run, (void)ctx;
+    return 0;
+}
+
+int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
+{
+    (void)c;
+    const int64_t left = until->tv_sec * MADE_UP_S + until->tv_nsec - made_up_ns;
+    pthread_mutex_unlock(m);
+    made_up_poll(NULL, 0, (int)((left + MADE_UP_S / 1000 - 1) / (MADE_UP_S / 1000)));
+    pthread_mutex_lock(m);
+    return ETIMEDOUT;
+}
+
+/* ---- what happens, line by line ---- */
+
+static upstreams *all;
+static char heard[1 << 14];
+static int64_t began;
+static bool tells_lists;                                           /* requests for lists are told, too */
+static const char *lists[MADE_UP_SERVERS], *says[MADE_UP_SERVERS]; /* what servers answer */
+
+__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
+{
+    const size_t n = strlen(heard);
+    va_list args;
+    int m = snprintf(heard + n, sizeof heard - n, "%.2f ", (double)(made_up_ns - began) / 1e9);
+    va_start(args, format);
+    m += vsnprintf(heard + n + m, sizeof heard - n - (size_t)m, format, args);
+    va_end(args);
+    snprintf(heard + n + m, sizeof heard - n - (size_t)m, "\n");
+}
+
+static const char *answer(int server, const char *head, const char *body)
+{
+    (void)body;
+    if (strncmp(head, "GET ", 4) == 0) {
+        if (tells_lists) {
+            tell("list %d", server);
+        }
+        return lists[server];
+    }
+    tell("asked %d", server);
+    return says[server];
+}
+
+static void on_event(void *ctx, gen_event *e)
+{
+    static const char *const FINISHES[] = {"stop", "length", "cancelled", "error", "filtered"};
+    char text[256] = "";
+    (void)ctx;
+    switch (e->type) {
+    case GEN_PROGRESS:
+        tell("%d begun", (int)e->request_id);
+        break;
+    case GEN_TEXT:
+        for (size_t i = 0; i < e->text->n; i++) {
+            const size_t n = strlen(text);
+            snprintf(text + n, sizeof text - n, "%.*s", (int)e->text->pieces[i].len, e->text->pieces[i].text);
+        }
+        tell("%d %s", (int)e->request_id, text);
+        break;
+    default:
+        tell("%d %s%s%s%s%s", (int)e->request_id, FINISHES[e->finish], e->error ? " " : "",
+             e->error ? err_name(e->error) : "", e->error ? ": " : "", e->message);
+    }
+    gen_event_free(e);
+}
+
+static int n_changes;
+
+static void on_change(void *ctx)
+{
+    (void)ctx;
+    n_changes++;
+}
+
+/* ---- what this side does, by the clock ---- */
+
+typedef struct act {
+    double at_s;
+    char what; /* 'S'ubmit, 'C'ancel, say 'A'nswer, 'L'ist, tell 'R'eplicas, 'E'nd */
+    int n;     /* an id or a server */
+    const char *text;
+} act;
+
+static const act *next_act;
+
+static void submit(int id, const char *text)
+{
+    static const upstream_prompt CHAT = {0};
+    char body[512];
+    upstream_model m;
+    upstream_request *q;
+    api_request r;
+    err_code code = ERR_OK;
+    err_detail d = {0};
+    if (upstreams_find(all, "gpu/m", &m, &code, &d) != UPSTREAM_FOUND) {
+        tell("%d refused %s: %s", id, err_name(code), d.text);
+        return;
+    }
+    snprintf(body, sizeof body, "{\"messages\":[{\"role\":\"user\",\"content\":\"%s\"}]}", text ? text : "q");
+    api_request_init(&r);
+    r.form = tool_form_find("hermes");
+    CHECK_OK(chat_request_parse(&r, body, strlen(body), NULL, &d), d);
+    m.rule = NULL;
+    CHECK_OK(upstreams_prepare(all, &q, &m, &r, &CHAT, NULL, &d), d);
+    CHECK_OK(upstreams_submit(all, q, (uint64_t)id, &d), d);
+    api_request_deinit(&r);
+}
+
+static void tell_replicas(void)
+{
+    for (size_t i = 0; i < all->servers[0].n_replicas; i++) {
+        const replica *r = &all->servers[0].replicas[i];
+        tell("%zu is %s%s, %d run, %d sent, %d failed, %d followed", i,
+             r->state == REPLICA_UP ? "up" : "down: ", r->why, r->n_running, (int)r->n_sent, (int)r->n_failed,
+             (int)r->n_followed);
+    }
+}
+
+static bool world(void)
+{
+    const int64_t due = began + (int64_t)(next_act->at_s * 1e9);
+    if (made_up_ns < due) {
+        made_up_at(due);
+        return made_up_serve();
+    }
+    const act *a = next_act;
+    switch (a->what) {
+    case 'S':
+        submit(a->n, a->text);
+        break;
+    case 'C':
+        upstreams_cancel(all, (uint64_t)a->n);
+        break;
+    case 'A':
+        says[a->n] = a->text;
+        break;
+    case 'L':
+        lists[a->n] = a->text;
+        break;
+    case 'R':
+        tell_replicas();
+        break;
+    default:
+        if (!all->closing) {
+            all->closing = true;
+            http_client_wake(all->client);
+        }
+        return made_up_serve();
+    }
+    next_act++;
+    return true;
+}
+
+#define LIST PLAIN("{\"data\":[{\"id\":\"m\"}]}")
+
+static char settings_text[512];
+
+/* What is heard from servers at these addresses while it acts. */
+static const char *hears(const char *urls, int gather_ms, const act *acts)
+{
+    snprintf(settings_text, sizeof settings_text, "gpu=%s", urls);
+    const upstream_settings settings = {
+        .servers = settings_text, .connect_timeout_s = 3, .silence_timeout_s = 7};
+    const upstream_hooks hooks = {.on_event = on_event, .on_change = on_change, .gather_ms = gather_ms};
+    err_detail d = {0};
+    for (int i = 0; i < MADE_UP_SERVERS; i++) {
+        lists[i] = lists[i] ? lists[i] : LIST;
+    }
+    began = made_up_ns;
+    next_act = acts;
+    heard[0] = '\0';
+    n_changes = made_up_gone = 0;
+    CHECK_OK(upstreams_create(&all, &settings, &hooks, &d), d);
+    made_up_world = world;
+    upstream_loop(all);
+    made_up_world = NULL;
+    all->has_thread = false;
+    upstreams_destroy(all);
+    memset(lists, 0, sizeof lists);
+    while (made_up_serve()) {
+    }
+    return heard;
+}
+
+#define HEARS(urls, gather_ms, expected, ...)                                                                \
+    do {                                                                                                     \
+        static const act acts[] = {__VA_ARGS__};                                                             \
+        CHECK_STR(hears(urls, gather_ms, acts), expected);                                                   \
+    } while (0)
+
+static char url[MADE_UP_SERVERS][64], pair[160], three[256];
+
+#define DELTA(text)                                                                                          \
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" text "\"},\"finish_reason\":null}]}\n\n"
+#define STOP "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+#define REPLIES(text)                                                                                        \
+    EVENTS_HEAD DELTA(text)                                                                                  \
+    STOP CUT
+#define STATUS(line) "HTTP/1.1 " line "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" CUT
+
+/* ---- answers ---- */
+
+static void test_answers(void)
+{
+    HEARS(url[0], 50,
+          "1.00 asked 0\n"
+          "2.00 1 begun\n"
+          "2.00 1 a\n"
+          "3.00 1 b\n"
+          "4.00 1 stop\n",
+          {0, 'A', 0, LATER EVENTS_HEAD DELTA("a") LATER DELTA("b") LATER STOP CUT}, {1, 'S', 1, NULL},
+          {6, 'E', 0, NULL});
+    CHECK_INT(n_changes, 2); /* its models, and that it answers */
+    CHECK_INT(made_up_gone, 0);
+    /* What follows sooner than gather_ms waits until then; the end waits for nothing. */
+    HEARS(url[0], 50,
+          "1.00 asked 0\n"
+          "1.00 1 begun\n"
+          "1.00 1 a\n"
+          "1.05 1 bc\n"
+          "1.07 1 d\n"
+          "1.07 1 stop\n",
+          {0, 'A', 0,
+           EVENTS_HEAD DELTA("a") SOON SOON SOON SOON SOON DELTA("b") SOON SOON SOON SOON SOON DELTA("c")
+               SOON SOON SOON SOON SOON SOON SOON SOON SOON SOON SOON SOON SOON SOON SOON SOON SOON SOON SOON
+                   SOON SOON DELTA("d") SOON SOON SOON STOP CUT},
+          {1, 'S', 1, NULL}, {6, 'E', 0, NULL});
+#define FIVE(a)                                                                                              \
+    DELTA(a) SOON DELTA(a)                                                                                   \
+    SOON DELTA(a)                                                                                            \
+    SOON DELTA(a)                                                                                            \
+    SOON DELTA(a) SOON
+#define MANY(a) FIVE(a) FIVE(a) FIVE(a) FIVE(a) FIVE(a)
+    const char *fast =
+        hears(url[0], 50,
+              (const act[]){{0, 'A', 0, EVENTS_HEAD MANY("1") MANY("2") MANY("3") MANY("4") STOP CUT},
+                            {1, 'S', 1, NULL},
+                            {1.12, 'S', 2, NULL}, /* an order ends a rest */
+                            {1.13, 'C', 1, NULL},
+                            {1.14, 'C', 2, NULL},
+                            {6, 'E', 0, NULL}});
+    int lines = 0;
+    for (const char *c = fast; *c; c++) {
+        lines += *c == '\n';
+    }
+    CHECK(lines >= 8 && lines <= 11); /* an event for each 50 ms, not for each piece */
+    CHECK_HAS(fast, "1.12 asked 0\n");
+    CHECK_HAS(fast, "1.13 1 cancelled\n");
+    CHECK_HAS(fast, "1.14 2 cancelled\n");
+}
+
+static void test_ends(void)
+{
+    HEARS(url[0], 0, "1.00 asked 0\n1.00 1 begun\n1.00 1 a\n3.00 1 cancelled\n",
+          {0, 'A', 0, EVENTS_HEAD DELTA("a") MUTE}, {1, 'S', 1, NULL}, {2, 'C', 2, NULL}, {3, 'C', 1, NULL},
+          {3.5, 'C', 1, NULL}, {5, 'E', 0, NULL});
+    CHECK_INT(made_up_gone, 1);
+    HEARS(url[0], 0, "1.00 asked 0\n2.00 1 cancelled\n", {0, 'A', 0, MUTE}, {1, 'S', 1, NULL},
+          {2, 'C', 1, NULL}, {3, 'E', 0, NULL});
+    HEARS(url[0], 0, "1.00 asked 0\n1.00 1 begun\n1.00 1 a\n", /* this side ends: nobody is left to hear it */
+          {0, 'A', 0, EVENTS_HEAD DELTA("a") MUTE}, {1, 'S', 1, NULL}, {3, 'E', 0, NULL});
+    HEARS(url[0], 0,
+          "1.00 asked 0\n1.00 1 begun\n1.00 1 a\n"
+          "1.00 1 error upstream: gpu has ended in the middle of its answer (Transferred a partial file)\n",
+          {0, 'A', 0,
+           "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n" DELTA("a")
+               CUT},
+          {1, 'S', 1, NULL}, {1.5, 'E', 0, NULL});
+    HEARS(url[0], 0,
+          "1.00 asked 0\n"
+          "1.00 1 error upstream: gpu has gone without an answer (Server returned nothing (no headers, "
+          "no data))\n"
+          "1.50 0 is down: Server returned nothing (no headers, no data), 0 run, 1 sent, 1 failed, 0 "
+          "followed\n",
+          {0, 'A', 0, ""}, {1, 'S', 1, NULL}, {1.5, 'R', 0, NULL}, {1.6, 'E', 0, NULL});
+    const char *silent =
+        hears(url[0], 0,
+              (const act[]){{0, 'A', 0, EVENTS_HEAD DELTA("a") MUTE}, {1, 'S', 1, NULL}, {29, 'E', 0, NULL}});
+    const char *at = strstr(silent, "1 a\n");
+    CHECK_HAS(silent, " 1 error timeout: gpu has said nothing for 7 s\n");
+    CHECK(at && strtod(at + 4, NULL) >= 8 &&
+          strtod(at + 4, NULL) < 16); /* libcurl looks at some seconds together */
+    HEARS(url[0], 0,
+          "1.00 asked 0\n1.00 1 begun\n1.00 1 a\n1.00 1 stop\n3.00 asked 0\n3.00 2 begun\n3.00 2 a\n3.00 2 "
+          "stop\n",
+          {0, 'A', 0, EVENTS_HEAD DELTA("a") STOP DELTA("behind the end") MUTE}, {1, 'S', 1, NULL},
+          {2, 'C', 1, NULL}, {3, 'S', 2, NULL}, {4, 'E', 0, NULL});
+    HEARS("http://127.0.0.1:1", 0,
+          "1.00 1 refused upstream: gpu cannot be reached: Couldn't connect to server\n", {1, 'S', 1, NULL},
+          {2, 'E', 0, NULL});
+}
+
+/* ---- several addresses ---- */
+
+static void test_replicas(void)
+{
+    static const char *const BUSY[] = {STATUS("502 No"), STATUS("503 No"), STATUS("504 No"), ""};
+    for (size_t i = 0; i < sizeof BUSY / sizeof *BUSY; i++) { /* which has not begun may go elsewhere */
+        const act acts[] = {{0, 'A', 0, BUSY[i]},
+                            {0, 'A', 1, REPLIES("a")},
+                            {1, 'S', 1, NULL},
+                            {2, 'R', 0, NULL},
+                            {2.1, 'E', 0, NULL}};
+        const char *text = hears(pair, 0, acts);
+        CHECK(strstr(text, "1.00 asked 0\n1.00 asked 1\n1.00 1 begun\n1.00 1 a\n1.00 1 stop\n") == text);
+        CHECK_HAS(text, ", 0 run, 1 sent, 1 failed, 0 followed\n2.00 1 is up, 0 run, 1 sent, 0 failed");
+    }
+    const char *text =
+        hears(pair, 0, (const act[]){{0, 'A', 0, STATUS("500 No")}, {1, 'S', 1, NULL}, {2, 'E', 0, NULL}});
+    CHECK_HAS(text, "1.00 1 error upstream: ");
+    CHECK(!strstr(text, "asked 1"));
+    text = hears(pair, 0,
+                 (const act[]){{0, 'A', 0, STATUS("503 No")},
+                               {0, 'A', 1, STATUS("503 No")},
+                               {1, 'S', 1, NULL},
+                               {2, 'E', 0, NULL}});
+    CHECK(strstr(text, "1.00 asked 0\n1.00 asked 1\n1.00 1 error upstream: ") == text); /* each once */
+    text = hears(
+        pair, 0,
+        (const act[]){
+            {0, 'A', 0, EVENTS_HEAD CUT}, {0, 'A', 1, REPLIES("a")}, {1, 'S', 1, NULL}, {2, 'E', 0, NULL}});
+    CHECK(!strstr(text, "asked 1")); /* it has begun */
+
+    /* The one with the fewest goes first; of equals the one that has got the fewest. */
+    HEARS(three, 0,
+          "1.00 asked 0\n1.00 1 begun\n"
+          "2.00 asked 1\n2.00 2 begun\n"
+          "3.00 asked 2\n3.00 3 begun\n"
+          "4.00 asked 0\n4.00 4 begun\n"
+          "5.00 2 cancelled\n"
+          "6.00 asked 1\n6.00 5 begun\n"
+          "7.00 3 cancelled\n7.50 5 cancelled\n"
+          "8.00 asked 2\n8.00 6 begun\n"
+          "9.00 0 is up, 2 run, 2 sent, 0 failed, 0 followed\n"
+          "9.00 1 is up, 0 run, 2 sent, 0 failed, 0 followed\n"
+          "9.00 2 is up, 1 run, 2 sent, 0 failed, 0 followed\n",
+          {0, 'A', 0, EVENTS_HEAD MUTE}, {0, 'A', 1, EVENTS_HEAD MUTE}, {0, 'A', 2, EVENTS_HEAD MUTE},
+          {1, 'S', 1, "a"}, {2, 'S', 2, "b"}, {3, 'S', 3, "c"}, {4, 'S', 4, "d"}, {5, 'C', 2, NULL},
+          {6, 'S', 5, "e"}, {7, 'C', 3, NULL}, {7.5, 'C', 5, NULL}, {8, 'S', 6, "f"}, {9, 'R', 0, NULL},
+          {7.9, 'E', 0, NULL});
+    /* The one that has seen it; from a bound on, it gives way. */
+    text = hears(pair, 0,
+                 (const act[]){{0, 'A', 0, EVENTS_HEAD MUTE},
+                               {0, 'A', 1, EVENTS_HEAD MUTE},
+                               {1, 'S', 1, "x"},
+                               {1, 'S', 2, "x"},
+                               {1, 'S', 3, "x"},
+                               {1, 'S', 4, "x"},
+                               {1, 'S', 5, "x"},
+                               {1, 'S', 6, "x"},
+                               {1, 'S', 7, "x"},
+                               {1, 'S', 8, "x"},
+                               {2, 'R', 0, NULL},
+                               {2, 'E', 0, NULL}});
+    CHECK_HAS(text, "0 is up, 7 run, 7 sent, 0 failed, 6 followed\n");
+    CHECK_HAS(text, "1 is up, 1 run, 1 sent, 0 failed, 0 followed\n");
+}
+
+/* One whose answers fail rests, though it lists its models. */
+static void test_rest(void)
+{
+    HEARS(pair, 0,
+          "1.00 asked 0\n1.00 1 error upstream: gpu failed (500): gives no reason\n"
+          "2.00 asked 1\n2.00 2 begun\n2.00 2 a\n2.00 2 stop\n"
+          "3.00 asked 0\n3.00 1 error upstream: gpu failed (500): gives no reason\n",
+          {0, 'A', 0, STATUS("500 No")}, {0, 'A', 1, REPLIES("a")}, {1, 'S', 1, "a"}, {2, 'S', 2, "b"},
+          {3, 'S', 1, "c"}, {4, 'E', 0, NULL});
+    tells_lists = true;
+    HEARS(pair, 0,
+          "0.00 list 0\n0.00 list 1\n"
+          "1.00 asked 0\n1.00 1 error upstream: gpu failed (500): gives no reason\n"
+          "2.00 asked 0\n2.00 2 error upstream: gpu failed (500): gives no reason\n"
+          "3.00 asked 0\n3.00 3 error upstream: gpu failed (500): gives no reason\n"
+          "3.50 0 is down: its answers fail, 0 run, 3 sent, 3 failed, 2 followed\n"
+          "3.50 1 is up, 0 run, 0 sent, 0 failed, 0 followed\n"
+          "4.00 asked 1\n4.00 4 begun\n4.00 4 a\n4.00 4 stop\n"
+          "10.00 list 1\n"
+          "13.00 list 0\n"
+          "14.00 0 is up, 0 run, 3 sent, 3 failed, 2 followed\n"
+          "14.00 1 is up, 0 run, 1 sent, 0 failed, 0 followed\n",
+          {0, 'A', 0, STATUS("500 No")}, {0, 'A', 1, REPLIES("a")}, {1, 'S', 1, "x"}, {2, 'S', 2, "x"},
+          {3, 'S', 3, "x"}, {3.5, 'R', 0, NULL}, {4, 'S', 4, "x"}, {14, 'R', 0, NULL}, {14.5, 'E', 0, NULL});
+    tells_lists = false;
+}
+
+/* ---- looks ---- */
+
+static void test_looks(void)
+{
+    tells_lists = true;
+    HEARS(url[0], 0,
+          "0.00 list 0\n10.00 list 0\n20.00 list 0\n"
+          "20.50 0 is down: it does not list its models (404), 0 run, 0 sent, 0 failed, 0 followed\n"
+          "21.00 list 0\n22.00 list 0\n"
+          "22.50 0 is up, 0 run, 0 sent, 0 failed, 0 followed\n"
+          "32.00 list 0\n",
+          {15, 'L', 0, STATUS("404 No")}, {20.5, 'R', 0, NULL}, {21.5, 'L', 0, LIST}, {22.5, 'R', 0, NULL},
+          {33, 'E', 0, NULL});
+    CHECK_INT(n_changes, 4);
+    HEARS(url[0], 0, "0.00 list 0\n11.00 list 0\n", {0, 'L', 0, MUTE}, {11.5, 'L', 0, LIST},
+          {11.6, 'E', 0, NULL});
+    tells_lists = false;
+    static const struct {
+        const char *list, *why;
+    } ROWS[] = {{STATUS("401 No"), "it refuses the key of this server (--upstream-key)"},
+                {STATUS("403 No"), "it refuses the key of this server (--upstream-key)"},
+                {STATUS("302 No"), "it redirects elsewhere, which is not followed (302)"},
+                {STATUS("300 No"), "it redirects elsewhere, which is not followed (300)"},
+                {STATUS("399 No"), "it redirects elsewhere, which is not followed (399)"},
+                {STATUS("400 No"), "it does not list its models (400)"},
+                {STATUS("299 No"), "it does not list its models (299)"},
+                {STATUS("500 No"), "it does not list its models (500)"},
+                {"", "Server returned nothing (no headers, no data)"},
+                {LATER MUTE, "it does not answer in time"}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        char expected[512];
+        const double at = strstr(ROWS[i].list, LATER) ? 10.9 : 0.9;
+        const act acts[] = {{0, 'L', 0, ROWS[i].list}, {at, 'S', 1, NULL}, {at, 'E', 0, NULL}};
+        snprintf(expected, sizeof expected, "%.2f 1 refused upstream: gpu cannot be reached: %s\n", at,
+                 ROWS[i].why);
+        CHECK_STR(hears(url[0], 0, acts), expected);
+        CHECK_INT(n_changes, 1);
+    }
+    const act none[] = {{0, 'L', 0, PLAIN("{\"data\":7}")}, {0.5, 'S', 1, NULL}, {0.6, 'E', 0, NULL}};
+    CHECK_HAS(hears(url[0], 0, none), "refused upstream: gpu cannot be reached: ");
+    const act other[] = {
+        {0, 'L', 0, PLAIN("{\"data\":[{\"id\":\"other\"}]}")}, {0.5, 'S', 1, NULL}, {0.6, 'E', 0, NULL}};
+    CHECK_HAS(hears(url[0], 0, other), "refused not_found: gpu has no such model; see /v1/models");
+}
+
+int main(void)
+{
+    log_set_level(LOG_OFF);
+    unsetenv("http_proxy");
+    CHECK(fetch_start());
+    made_up_answer = answer;
+    for (int i = 0; i < 3; i++) {
+        snprintf(url[i], sizeof url[i], "http://127.0.0.1:%d", made_up_listen(NULL));
+    }
+    snprintf(pair, sizeof pair, "%s,%s", url[0], url[1]);
+    snprintf(three, sizeof three, "%s,%s,%s", url[0], url[1], url[2]);
+    test_answers();
+    test_ends();
+    test_replicas();
+    test_rest();
+    test_looks();
+    made_up_close();
+    fetch_stop();
+    CHECK_DONE();
+}
