@@ -212,7 +212,7 @@ static void begin(hub_action action, const char *model)
 {
     err_detail d = {0};
     err_code err = ERR_LIMIT;
-    for (int i = 0; i < 30000 && err == ERR_LIMIT;
+    for (int i = 0; i < 30000 && (err == ERR_LIMIT || err == ERR_BUSY);
          i++) { /* until the processes of those that said all are gone */
         usleep(i ? 2000 : 0);
         (void)look();
