@@ -89,6 +89,21 @@ static const struct {
     {"{\"type\":\"number\",\"exclusiveMinimum\":-0.5,\"exclusiveMaximum\":0}", "-0.4|-0.01|-0.499",
      "-0.5|-0.6|0|0.1|-0|-1"},
     {"{\"type\":\"number\",\"minimum\":100}", "100|1000|100.5|2345.5", "99|99.9|-100|0"},
+    /* 15 digits in all where there are bounds, and at least one behind the point */
+    {"{\"type\":\"number\",\"minimum\":0,\"maximum\":9}", "1.12345678901234|0.5", "1.123456789012345|1e0"},
+    {"{\"type\":\"number\",\"maximum\":12345}", "1.1234567891|-123456789012345",
+     "1.12345678912|-1234567890123456"},
+    {"{\"type\":\"number\",\"maximum\":1234567890}", "1.12345", "1.123456"},
+    {"{\"type\":\"number\",\"maximum\":12345678901234}", "1.1", "1.12"},
+    {"{\"type\":\"number\",\"maximum\":123456789012345}", "1.1|123456789012345|-1234567890123456",
+     "1.12|123456789012346|-12345678901234567"},
+    {"{\"type\":\"number\",\"minimum\":1234567890123456}",
+     "1234567890123456.5|9999999999999999|12345678901234567", "123456789012345678|1.5"},
+    {"{\"type\":\"number\",\"minimum\":0.12345678901234567}", "0.12345678901234567|0.5",
+     "0.123456789012345671"},
+    {"{\"type\":\"number\",\"minimum\":0.123456789012345}", "0.123456789012345|0.5", "0.1234567890123451"},
+    {"{\"type\":\"integer\",\"minimum\":5}", "123456789012345678", "1234567890123456789"},
+    {"{\"type\":\"integer\",\"minimum\":123456789012345678}", "9999999999999999999", "12345678901234567890"},
     {"{\"type\":\"string\",\"maxLength\":3}",
      "\"\"|\"abc\"|\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"|\"\\ud83d\\ude00xy\"|\"\\n\\\"/\"",
      "\"abcd\"|\"\\ud83d\"|\"\\ude00\"|\"\\u0000\"|\"\\x\"|abc|\"a"},
@@ -132,6 +147,12 @@ static const struct {
      "{\"k\":\"a\",\"n\":1}|{\"k\":\"b\"}", "{\"k\":\"a\"}|{\"k\":\"b\",\"n\":1}"},
     {"{\"oneOf\":[{\"const\":\"a\"},{\"enum\":[\"b\",\"c\"]},{\"type\":\"integer\"}]}", "\"a\"|\"c\"|12",
      "\"d\"|1.5|null"},
+    {"{\"oneOf\":[{\"enum\":[1,\"a\",null]},{\"enum\":[\"b\",2,true]}]}", "1|\"a\"|null|\"b\"|2|true",
+     "false|3|\"c\""},
+    {"{\"oneOf\":[{\"const\":1},{\"const\":\"a\"},{\"const\":2},{\"const\":\"b\"},{\"const\":true},{"
+     "\"const\":null},{"
+     "\"const\":3},{\"const\":\"c\"},{\"const\":false}]}",
+     "1|2|3|\"a\"|\"b\"|\"c\"|true|false|null", "4|\"d\""},
     {"{\"allOf\":[{\"properties\":{\"a\":{\"minimum\":3}}},{\"properties\":{\"a\":{\"type\":\"integer\"},"
      "\"b\":{\"type\":\"null\"}},"
      "\"required\":[\"a\"]}]}",
@@ -174,6 +195,11 @@ static const struct {
     {"{\"type\":\"object\",\"properties\":{\"a\":{\"not\":{}}}}", ERR_UNSUPPORTED, "schema.properties.a.not"},
     {"{\"$ref\":\"#/$defs/x\",\"$defs\":{\"x\":{\"items\":{\"multipleOf\":3}}}}", ERR_UNSUPPORTED,
      "schema.$defs.x.items.multipleOf"},
+    {"{\"properties\":{\"a\":{\"$ref\":\"#/$defs/x\"}},\"$defs\":{\"x\":{\"multipleOf\":3}}}",
+     ERR_UNSUPPORTED, "schema.$defs.x.multipleOf"},
+    {"{\"properties\":{\"a\":{\"allOf\":[{\"not\":{}},true]}}}", ERR_UNSUPPORTED,
+     "schema.properties.a.allOf[0].not"},
+    {"{\"allOf\":[true,{},{\"not\":{}}]}", ERR_UNSUPPORTED, "schema.allOf[2].not"},
     {"{\"type\":\"array\",\"uniqueItems\":true}", ERR_UNSUPPORTED, "schema.uniqueItems"},
     {"{\"patternProperties\":{}}", ERR_UNSUPPORTED, "schema.patternProperties"},
     {"{\"type\":\"string\",\"pattern\":\"(?=a)\"}", ERR_UNSUPPORTED, "schema.pattern"},
@@ -186,6 +212,14 @@ static const struct {
     {"{\"oneOf\":[{\"const\":\"a\"},{\"enum\":[\"b\",\"a\"]}]}", ERR_UNSUPPORTED, "schema.oneOf"},
     {"{\"oneOf\":[{\"const\":1},{\"const\":1.0}]}", ERR_UNSUPPORTED, "schema.oneOf"},
     {"{\"oneOf\":[{\"const\":null},{\"const\":null}]}", ERR_UNSUPPORTED, "schema.oneOf"},
+    {"{\"oneOf\":[{\"const\":1},{\"const\":\"a\"},{\"const\":2},{\"const\":\"b\"},{\"const\":true},{"
+     "\"const\":null},{"
+     "\"const\":3},{\"const\":\"c\"},{\"const\":1}]}",
+     ERR_UNSUPPORTED, "schema.oneOf"},
+    {"{\"oneOf\":[{\"const\":\"a\"},{\"const\":1},{\"const\":2},{\"const\":true},{\"const\":\"b\"},{"
+     "\"const\":null},{"
+     "\"const\":3},{\"const\":\"c\"},{\"const\":\"a\"}]}",
+     ERR_UNSUPPORTED, "schema.oneOf"},
     {"{\"type\":\"text\"}", ERR_INVALID, "schema.type"},
     {"{\"type\":\"string\",\"minLength\":-1}", ERR_INVALID, "schema.minLength"},
     {"{\"enum\":[]}", ERR_INVALID, "schema.enum"},

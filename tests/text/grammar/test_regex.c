@@ -73,6 +73,8 @@ static void test_patterns(void)
         {"^[^a-c]$", {"d", "\xC3\xA9"}, {"a", "c", "dd"}},
         {"^\\d+(\\.\\d)?$", {"1", "12.3"}, {"", ".3", "1."}},
         {"^.?x$", {"x", "ax"}, {"aax", "xa"}},
+        {"^.$", {"\x01", "\t", "\xE2\x80\xA7", "\xE2\x80\xAA"}, {"\n", "\r", "\xE2\x80\xA8", "\xE2\x80\xA9"}},
+        {"^[^b]$", {"\x01", "\x02", "\n", "a"}, {"b", ""}},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         dfa d = compile(cases[i].pattern, CHARS_RAW);
@@ -84,6 +86,29 @@ static void test_patterns(void)
         check_live(&d);
         dfa_free(&d);
     }
+}
+
+/* U+0000 is in no text; every step is counted. */
+static void test_edges(void)
+{
+    static const char *const patterns[] = {"^[^b]$", "^.$", "^\\x00$", "^[\\x00-a]$"};
+    for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
+        dfa d = compile(patterns[i], CHARS_RAW);
+        CHECK(!accepts(&d, "\0", 1));
+        CHECK_INT(accepts(&d, "\x01", 1), i != 2);
+        dfa_free(&d);
+    }
+    /* An automaton costs 10000 steps, one for each edge and each kind of byte (before, at and behind the a), and those that
+     * make it the smallest. */
+    dfa d = {0};
+    err_detail detail = {0};
+    work_count w = {0};
+    nfa n;
+    nfa_init(&n, &w);
+    nfa_add_bytes(&n, NFA_START, NFA_END, "a", 1);
+    CHECK_OK(nfa_determinize(&n, &d, "test", &detail), detail);
+    CHECK_INT(w.done, 10000 + 3 + 20);
+    dfa_free(&d);
 }
 
 /* Products, against the two answers: over all texts of up to five letters. */
@@ -124,6 +149,7 @@ int main(void)
 {
     test_bytes();
     test_patterns();
+    test_edges();
     test_products();
     CHECK_DONE();
 }

@@ -160,6 +160,30 @@ static void test_limits(void)
     bytes_deinit(&text);
 }
 
+/* oneOf of a number and of a text behind so many references, one to the next. */
+static err_code build_chain(int n)
+{
+    bytes text;
+    bytes_init(&text, 1 << 20);
+    bytes_append_str(&text, "{\"oneOf\":[{\"$ref\":\"#/$defs/d1\"},{\"type\":\"number\"}],\"$defs\":{");
+    for (int i = 1; i < n; i++) {
+        bytes_printf(&text, "\"d%d\":{\"$ref\":\"#/$defs/d%d\"},", i, i + 1);
+    }
+    bytes_printf(&text, "\"d%d\":{\"type\":\"string\"}}}", n);
+    const err_code err = build(&text, NULL);
+    bytes_deinit(&text);
+    return err;
+}
+
+/* Where they end is looked at behind 16 references, not more. */
+static void test_chains(void)
+{
+    CHECK_OK(build_chain(1), d);
+    CHECK_OK(build_chain(16), d);
+    CHECK_INT(build_chain(17), ERR_UNSUPPORTED);
+    CHECK_STR(d.param, "schema.oneOf");
+}
+
 /* A text is as long as is allowed, or a byte longer: never left out, never cut. */
 static void test_long_texts(void)
 {
@@ -207,6 +231,7 @@ int main(void)
 {
     test_growth();
     test_limits();
+    test_chains();
     test_long_texts();
     test_cancel();
     CHECK_DONE();
