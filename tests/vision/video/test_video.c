@@ -215,6 +215,89 @@ static void test_variable_rate(void)
     file_map_close(&m);
 }
 
+static uint8_t *find(uint8_t *data, size_t n, const void *what, size_t len)
+{
+    for (size_t i = 0; i + len <= n; i++) {
+        if (memcmp(data + i, what, len) == 0) {
+            return data + i;
+        }
+    }
+    return NULL;
+}
+
+/* A Matroska file of 90 frames that were a thirtieth of a second apart, whose clock goes 50 times as slow: its own rate is
+ * told, though the times are rounded. */
+static void test_slow(void)
+{
+    static const uint8_t SCALE[] = "\x2a\xd7\xb1\x83\x0f\x42\x40\x4d\x80\x8dLavf59.27.100",
+                         SLOWER[] = "\x2a\xd7\xb1\x84\x02\xfa\xf0\x80\x4d\x80\x8cLavf59.27.10",
+                         FRAME[] = "\x23\xe3\x83\x84\x01\xfc\xa0\x55", /* 33333333 ns */
+        LONGER[] = "\x23\xe3\x83\x84\x63\x57\x50\x9a";                 /* 50 times that */
+    file_map m = {0};
+    err_detail d = {0};
+    video *f = NULL;
+    const video_limits limits = video_limits_default();
+    CHECK_OK(file_map_open(&m, check_data("videos/vp9.webm"), &d), d);
+    uint8_t *copy = malloc(m.bytes);
+    memcpy(copy, m.data, m.bytes);
+    uint8_t *scale = find(copy, m.bytes, SCALE, sizeof SCALE - 1), *frame = find(copy, m.bytes, FRAME, 8);
+    CHECK(scale && frame);
+    if (scale && frame) {
+        memcpy(scale, SLOWER, sizeof SLOWER - 1);
+        memcpy(frame, LONGER, 8);
+        CHECK_OK(video_open(&f, &(video_source){.data = copy, .bytes = m.bytes, .fd = -1}, &limits, &d), d);
+    }
+    if (f) {
+        const video_info *info = video_get_info(f);
+        CHECK_INT(info->n_frames, 90);
+        CHECK_NEAR(info->fps, 0.6, 1e-6);
+        CHECK_NEAR(info->duration_s, 150, 0.1);
+        CHECK(!info->variable_rate);
+    }
+    video_close(f);
+    free(copy);
+    file_map_close(&m);
+}
+
+/* The first frame alone of a file that does not say how long one is: a video without a rate and without a duration. */
+static void test_single(void)
+{
+    static const uint8_t FRAME[] = "\x23\xe3\x83\x84\x01\xfc\xa0\x55",
+                         CLUSTER[] = "\x1f\x43\xb6\x75\x49\x3e\xe7\x81";
+    enum { HEAD = 9, BLOCK = 37 }; /* of the cluster; of the first block in it */
+    file_map m = {0};
+    err_detail d = {0};
+    video *f = NULL;
+    seen s = {0};
+    const video_limits limits = video_limits_default();
+    CHECK_OK(file_map_open(&m, check_data("videos/vp9.webm"), &d), d);
+    uint8_t *copy = malloc(m.bytes);
+    memcpy(copy, m.data, m.bytes);
+    uint8_t *segment = find(copy, m.bytes, "\x18\x53\x80\x67", 4), *frame = find(copy, m.bytes, FRAME, 8),
+            *cluster = find(copy, m.bytes, CLUSTER, 8);
+    CHECK(segment && frame && cluster);
+    if (segment && frame && cluster) {
+        memcpy(segment + 4, "\x01\xff\xff\xff\xff\xff\xff\xff", 8); /* it does not say where it ends */
+        memcpy(frame, "\xec\x86\0\0\0\0\0\0", 8);
+        cluster[4] = 0x40;
+        cluster[5] = 3 + BLOCK;
+        const size_t n = (size_t)(cluster - copy) + HEAD + BLOCK;
+        CHECK_OK(video_open(&f, &(video_source){.data = copy, .bytes = n, .fd = -1}, &limits, &d), d);
+    }
+    if (f) {
+        const video_info *info = video_get_info(f);
+        CHECK_INT(info->n_frames, 1);
+        CHECK_NEAR(info->fps, 0, 0);
+        CHECK_NEAR(info->duration_s, 0, 0);
+        CHECK(!info->variable_rate);
+        CHECK_OK(video_read(f, (const int32_t[]){0}, 1, on_frame, &s, &d), d);
+        CHECK_INT(s.n, 1);
+    }
+    video_close(f);
+    free(copy);
+    file_map_close(&m);
+}
+
 static void test_requests(void)
 {
     processor_config pc;
@@ -509,6 +592,8 @@ int main(void)
     for (size_t i = 0; i < ARRAY_LEN(SAMPLES); i++) {
         check_sample(&SAMPLES[i]);
     }
+    test_slow();
+    test_single();
     test_variable_rate();
     test_requests();
     test_descriptor();

@@ -1,0 +1,103 @@
+/* What is read of a video file before a demuxer sees it: bytes that are there, and where a GIF ends. */
+#include "vision/video/video_header.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "tests/check.h"
+#include "tests/guard.h"
+
+enum { MOST = 2048 };
+
+/* From memory and from a file: all of the bytes or none. */
+static void test_reading(void)
+{
+    static const struct {
+        size_t at, n;
+        bool is_there;
+    } CASES[] = {{0, 0, true},  {0, 1, true},  {0, 10, true},       {0, 11, false}, {9, 1, true},
+                 {9, 2, false}, {10, 0, true}, {10, 1, false},      {11, 0, false}, {SIZE_MAX, 1, false},
+                 {4, 6, true},  {4, 7, false}, {1, SIZE_MAX, false}};
+    char name[] = "/tmp/parley_header_XXXXXX";
+    const int fd = mkstemp(name);
+    CHECK(fd >= 0 && write(fd, "0123456789more", 14) == 14 && unlink(name) == 0);
+    uint8_t *bytes = guard_copy("0123456789", 10);
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        for (int k = 0; k < 2; k++) {
+            const video_source source = {.data = k ? NULL : bytes, .bytes = 10, .fd = k ? fd : -1};
+            uint8_t got[16] = "________________";
+            const size_t n = CASES[i].n < sizeof got ? CASES[i].n : 0;
+            CHECK_INT(video_read_at(&source, CASES[i].at, got, CASES[i].n), CASES[i].is_there);
+            CHECK(memcmp(got, CASES[i].is_there ? "0123456789" + CASES[i].at : "________________", n) == 0);
+            CHECK(got[n] == '_');
+        }
+    }
+    guard_free(bytes);
+    close(fd);
+}
+
+static size_t put_table(uint8_t *to, uint8_t flags)
+{
+    size_t n = flags & 0x80 ? 6 : 0;
+    for (int i = 0; n && i < (flags & 7); i++) {
+        n *= 2;
+    }
+    memset(to, 0, n);
+    return n;
+}
+
+/* A GIF with these flags of its screen and of each of two images, in front of each of which stands an extension. */
+static size_t make_gif(uint8_t out[MOST], uint8_t screen, uint8_t image)
+{
+    static const uint8_t EXTENSION[] = {0x21, 0xf9, 4, 0, 0, 0, 0, 0}, PIXELS[] = {2, 2, 0x44, 1, 1, 0x3b, 0};
+    size_t n = 13;
+    memcpy(out, "GIF89a\x09\0\x07\0?\0\0", 13);
+    out[10] = screen;
+    n += put_table(out + n, screen);
+    for (int i = 0; i < 2; i++) {
+        memcpy(out + n, EXTENSION, sizeof EXTENSION);
+        n += sizeof EXTENSION;
+        memcpy(out + n, "\x2c\0\0\0\0\x09\0\x07\0", 9);
+        out[n + 9] = image;
+        n += 10;
+        n += put_table(out + n, image);
+        memcpy(out + n, PIXELS, sizeof PIXELS);
+        n += sizeof PIXELS;
+    }
+    out[n++] = 0x3b;
+    return n;
+}
+
+/* Tables of colours of every size, or none: whole up to the trailer, and not before it. */
+static void test_gifs(void)
+{
+    static const uint8_t FLAGS[] = {0,    0x07, 0x78, 0x80, 0x81, 0x82, 0x83, 0x84,
+                                    0x85, 0x86, 0x87, 0x88, 0xf0, 0xf7, 0xff};
+    for (size_t i = 0; i < ARRAY_LEN(FLAGS); i++) {
+        for (size_t k = 0; k < 2; k++) {
+            static uint8_t file[2 * MOST];
+            const uint8_t screen = k ? 0x80 : FLAGS[i], image = k ? FLAGS[i] : 0;
+            const size_t n = make_gif(file, screen, image);
+            size_t n_short = 0;
+            for (size_t cut = 0; cut <= n; cut++) {
+                uint8_t *copy = guard_copy(file, cut);
+                const bool whole =
+                    video_is_complete(&(video_source){.data = copy, .bytes = cut, .fd = -1}, VIDEO_GIF);
+                n_short += whole && cut < n;
+                CHECK(cut < n || whole);
+                guard_free(copy);
+            }
+            CHECK_INT(n_short, 0);
+            file[n - 1] = 0x20; /* a block of no kind */
+            CHECK(!video_is_complete(&(video_source){.data = file, .bytes = n, .fd = -1}, VIDEO_GIF));
+        }
+    }
+}
+
+int main(void)
+{
+    test_reading();
+    test_gifs();
+    CHECK_DONE();
+}
