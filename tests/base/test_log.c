@@ -153,6 +153,27 @@ static void test_json(bytes *out)
     CHECK_NEAR(json_num(json_get(root, "n"), 0), -0.5, 0);
     CHECK_INT(json_len(root), 4 + 5);
     json_free(doc);
+
+    /* None of the words that every line has; a line said twice has the same members, and there are at most 20. */
+    static const struct {
+        const char *said;
+        size_t n;
+    } cases[] = {{"time=1 area=2 message=3 level=4 timer=5", 5},
+                 {"a=1 b=2 c=3", 7},
+                 {"a=1 b=2 c=3", 7},
+                 {"a=x b=x c=x d=x e=x f=x g=x h=x i=x j=x k=x l=x m=x n=x o=x p=x q=x r=x s=x t=x", 24},
+                 {"a=x b=x c=x d=x e=x f=x g=x h=x i=x j=x k=x l=x m=x n=x o=x p=x q=x r=x s=x t=x u=x", 24}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        capture();
+        log_set_format(LOG_JSON);
+        log_warn("srv", "%s", cases[i].said);
+        log_set_format(LOG_TEXT);
+        captured(out);
+        CHECK_OK(json_parse(&doc, out->data, out->len, 4, &d), d);
+        CHECK_INT(json_len(json_root(doc)), cases[i].n);
+        CHECK_STR(json_str(json_get(json_root(doc), "message"), ""), cases[i].said);
+        json_free(doc);
+    }
 }
 
 static void test_journal(bytes *out)

@@ -402,6 +402,44 @@ static void test_grammar(void)
         sampler_destroy(s);
         grammar_cursor_destroy(c);
     }
+    /* Where no logit is finite it is the lowest that may come, wherever that lies; and as far ahead as states are kept. */
+    static const char *const schemas[] = {"{\"type\":\"string\"}", "{\"type\":\"integer\"}",
+                                          "{\"const\":\"zebra\"}"};
+    for (size_t i = 0; i < ARRAY_LEN(schemas); i++) {
+        grammar *one = NULL;
+        json_doc *own = NULL;
+        grammar_cursor *c = NULL;
+        sampler_params p = PLAIN;
+        p.temperature = 0;
+        CHECK_OK(json_parse(&own, schemas[i], strlen(schemas[i]), 64, &d), d);
+        const grammar_spec wanted = {.kind = SPEC_SCHEMA, .schema = json_root(own)};
+        CHECK_OK(grammar_build(&one, &wanted, NULL, &d), d);
+        CHECK_OK(grammar_cursor_create(&c, one, trie, false, &d), d);
+        sampler *s = create(&p, n, n);
+        sampler_constrain(s, c);
+        int32_t state = grammar_cursor_state(c);
+        for (int32_t ahead = 0; ahead < SAMPLER_LOOKAHEAD; ahead++) {
+            const uint64_t *mask = grammar_cursor_mask(c, state);
+            int32_t lowest = 0;
+            while (!token_mask_has(mask, lowest)) {
+                lowest++;
+            }
+            for (int32_t id = 0; id < n; id++) {
+                logits[id] = -INFINITY;
+            }
+            const int32_t id = sampler_pick(s, logits, ahead);
+            CHECK_INT(id, lowest);
+            state = grammar_cursor_next(c, state, id);
+        }
+        for (int32_t id = 0; id < n; id++) { /* behind that nothing is known, and nothing forbidden */
+            logits[id] = id == n - 1;
+        }
+        CHECK_INT(sampler_pick(s, logits, SAMPLER_LOOKAHEAD), n - 1);
+        sampler_destroy(s);
+        grammar_cursor_destroy(c);
+        grammar_destroy(one);
+        json_free(own);
+    }
     grammar_destroy(g);
     json_free(doc);
     token_trie_destroy(trie);

@@ -1,6 +1,6 @@
 /* Memory that is kept ready: as many pieces of one size as are wanted, filled step by step, handed out
  * and taken back; other sizes come and go. */
-#include "model/spares.h"
+#include "model/kv_pool.h"
 
 #include <string.h>
 
@@ -50,9 +50,33 @@ static void test_ready(void)
     spares_drop(&s); /* and no leak */
 }
 
+/* The pool of blocks frees what it keeps ready. */
+static void test_in_a_pool(void)
+{
+    err_detail d = {0};
+    compute *c = NULL;
+    kv_pool *pool = NULL;
+    const compute_options one = {.n_threads = 1};
+    const model_config cfg = {
+        .n_layers = 1, .n_attention_layers = 1, .full = {.n_kv_heads = 1, .head_dim = 32}};
+    CHECK_OK(compute_create(&c, &one, &d), d);
+    CHECK_OK(kv_pool_create(&pool, &cfg, KV_F32, false, 1, 1, c, &d), d);
+    spares_want(kv_pool_spares(pool), BYTES, 2);
+    while (spares_fill(kv_pool_spares(pool))) {
+    }
+    CHECK(kv_pool_spares(pool)->n_ready == 2);
+    kv_pool_trim(pool);
+    CHECK_INT(kv_pool_spares(pool)->n_ready, 0);
+    while (spares_fill(kv_pool_spares(pool))) {
+    }
+    kv_pool_destroy(pool); /* and no leak */
+    compute_destroy(c);
+}
+
 int main(void)
 {
     test_nothing_wanted();
     test_ready();
+    test_in_a_pool();
     CHECK_DONE();
 }

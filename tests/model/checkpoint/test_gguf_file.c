@@ -349,6 +349,12 @@ static void break_overlap(gguf_maker *m)
 {
     maker_info(m, "c", 0, TWO_ROWS, 2, 32);
 }
+static void break_overlap_one(gguf_maker *m)
+{
+    static const float data[16] = {0};
+    maker_tensor(m, "c", 0, (uint64_t[]){4, 4}, 2, data, sizeof data); /* 64 .. 128 */
+    maker_info(m, "d", 0, TWO_ROWS, 2, 96);
+}
 static void break_gap(gguf_maker *m)
 {
     maker_info(m, "c", 0, TWO_ROWS, 2, 96);
@@ -466,6 +472,7 @@ static void test_broken_files(void)
         {break_offset_outside, ERR_CORRUPT, "tensor c: there is a gap"},
         {break_offset_wraps, ERR_CORRUPT, "tensor c: there is a gap"},
         {break_overlap, ERR_CORRUPT, "overlaps tensor"},
+        {break_overlap_one, ERR_CORRUPT, "tensor d overlaps tensor c"},
         {break_gap, ERR_CORRUPT, "tensor c: there is a gap"},
         {break_data_missing, ERR_CORRUPT, "tensor c: its 32 bytes at offset 64"},
     };
@@ -509,6 +516,50 @@ static void test_cut_files(void)
     }
     for (size_t i = 0; i < ARRAY_LEN(said); i++) {
         CHECK(was_said[i]);
+    }
+    bytes_deinit(&whole);
+}
+
+/* The first bytes of a good file are not wrong, and those of one that ends too early are, as soon as it shows: here with the
+ * length of its last list. */
+static void test_heads(void)
+{
+    gguf_maker m;
+    bytes whole;
+    maker_init(&m);
+    maker_text(&m, "general.architecture", "qwen35");
+    maker_array(&m, "list", GGUF_I32, 5);
+    for (int i = 0; i < 5; i++) {
+        put_number(&m.values, 7, 4);
+    }
+    bytes_init(&whole, 1 << 16);
+    maker_finish(&m, &whole);
+    for (size_t n = 0; n <= whole.len; n++) {
+        const struct {
+            size_t n_file;
+            bool is_good;
+        } files[] = {
+            {whole.len, n >= 4}, {whole.len + 100, n >= 4}, {n, n == whole.len}, {0, n == whole.len}};
+        for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+            gguf_file *f = NULL;
+            bool is_whole = false;
+            err_detail d = {0};
+            const err_code err =
+                gguf_file_open_head(&f, whole.data, n, files[i].n_file, "head", &is_whole, &d);
+            CHECK_INT(err, files[i].is_good ? ERR_OK : ERR_CORRUPT);
+            CHECK((f != NULL) == files[i].is_good);
+            CHECK_INT(is_whole, !files[i].is_good || n == whole.len);
+            gguf_file_close(f);
+        }
+        if (n + 20 >= whole.len) { /* all but the numbers of the list */
+            gguf_file *f = NULL;
+            bool is_whole = false;
+            err_detail d = {0};
+            CHECK_INT(gguf_file_open_head(&f, whole.data, n < whole.len ? n : n - 1, whole.len - 1, "head",
+                                          &is_whole, &d),
+                      ERR_CORRUPT);
+            CHECK(is_whole && !f);
+        }
     }
     bytes_deinit(&whole);
 }
@@ -564,6 +615,9 @@ static void test_parts(void)
     write_part("m-00001-of-00003.gguf", "x", 0, 3, 4);
     write_part("m-00003-of-00003.gguf", "z", 2, 3, 3);
     refuse_set("m-00001-of-00003.gguf", ERR_CORRUPT, "split.tensors.count is 4");
+    write_part("alone.gguf", "x", 0, 0, 1); /* said by writers of whole files */
+    CHECK_OK(gguf_set_open(&set, path_of("alone.gguf"), &d), d);
+    gguf_set_close(set);
     write_part("renamed.gguf", "x", 0, 3, 3);
     refuse_set("renamed.gguf", ERR_INVALID, "cannot be found");
     refuse_set("nowhere.gguf", ERR_NOT_FOUND, "nowhere.gguf");
@@ -577,6 +631,7 @@ int main(void)
     test_types();
     test_broken_files();
     test_cut_files();
+    test_heads();
     test_parts();
     CHECK_DONE();
 }

@@ -219,6 +219,59 @@ static void test_sets(void)
     }
 }
 
+/* A draft head that was published by itself, in each of the places for it, gets the names of its part. */
+static void test_draft_head(void)
+{
+    static const char *const SIDES[] = {"model-mtp.safetensors", "mtp/weights.safetensors",
+                                        "mtp/model.safetensors"},
+                             *const NAMES[] = {"mtp.a", "mtp.fc.weight", "mtp.norm.weight", "x"};
+    CHECK_INT(unlink(path_of("model.safetensors.index.json")), 0);
+    CHECK_INT(mkdir(path_of("mtp"), 0700), 0);
+    for (size_t i = 0; i < ARRAY_LEN(SIDES); i++) {
+        tensor_set *set = NULL;
+        err_detail d = {0};
+        write_tensors(SIDES[i],
+                      "{\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+                      "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]},"
+                      "\"norm.weight\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}}",
+                      0, 12);
+        CHECK_OK(tensor_set_open(&set, folder, &d), d);
+        const tensor_table *all = set ? tensor_set_tensors(set) : NULL;
+        CHECK_INT(all ? all->n : 0, ARRAY_LEN(NAMES));
+        for (size_t k = 0; all && k < all->n; k++) {
+            tensor t;
+            CHECK_STR(all->items[k].name, NAMES[k]);
+            CHECK_STR(all->items[k].stored, NAMES[k]);
+            CHECK(tensor_table_get(all, NAMES[k], &t) && t.bytes == 4);
+        }
+        tensor_set_close(set);
+        CHECK_INT(unlink(path_of(SIDES[i])), 0);
+    }
+}
+
+/* A model is in 4096 files at most: here one file under as many names. */
+static void test_many_files(void)
+{
+    enum { MOST = 4096, BITS = 13 };
+    for (int more = 0; more <= 1; more++) {
+        tensor_set *set = NULL;
+        err_detail d = {0};
+        bytes index = bytes_empty(1 << 20);
+        for (int i = 0; i < MOST + more; i++) {
+            bytes_printf(&index, "%s\"t%d\":\"", i ? "," : "{\"weight_map\":{", i);
+            for (int bit = 0; bit < BITS; bit++) {
+                bytes_append_str(&index, i >> bit & 1 ? ".//" : "./");
+            }
+            bytes_append_str(&index, "part 1\"");
+        }
+        bytes_append_str(&index, "}}");
+        write_bytes("model.safetensors.index.json", index.data, index.len);
+        CHECK_INT(tensor_set_open(&set, folder, &d), more ? ERR_LIMIT : ERR_CORRUPT);
+        CHECK(strstr(d.text, more ? "more than 4096 files" : "tensor t0 is not in ./"));
+        bytes_deinit(&index);
+    }
+}
+
 int main(void)
 {
     folder_make(folder);
@@ -226,5 +279,7 @@ int main(void)
     test_damaged_files();
     test_tiny_files();
     test_sets();
+    test_draft_head();
+    test_many_files();
     CHECK_DONE();
 }

@@ -10,6 +10,7 @@
 #include "model/config/family.h"
 #include "tests/model/random_families.h"
 #include "tests/folder.h"
+#include "tests/said.h"
 
 static char folder[FOLDER_NAME];
 
@@ -261,6 +262,27 @@ static void test_gemma4(void)
     CHECK(cfg.full.head_dim == 32 && cfg.sliding.head_dim == 16 && cfg.sliding.window == 20);
     CHECK(cfg.full.rope.pairs == 16 && cfg.full.rope.n_still == 12 && cfg.sliding.rope.n_still == 0);
     CHECK(cfg.has_vision && cfg.bare_placeholders);
+    CHECK_INT(cfg.sliding.rope.pairs, 8);
+    CHECK_NEAR(cfg.sliding.rope.theta, 10000, 0);
+    CHECK_OK(
+        load_with(
+            &cfg, "gemma4_text",
+            ",\"layer_types\":[\"full_attention\",\"full_attention\",\"full_attention\",\"full_attention\"],"
+            "\"rope_parameters\":{\"full_attention\":{\"rope_theta\":1000000,\"rope_type\":\"default\"}}",
+            &d),
+        d); /* what no layer needs is not asked for */
+    CHECK_INT(cfg.n_sliding_layers, 0);
+    static const struct {
+        const char *more;
+        bool is_said;
+    } TOWERS[] = {{"", false}, {",\"audio_config\":null", false}, {",\"audio_config\":{}", true}};
+    for (size_t i = 0; i < ARRAY_LEN(TOWERS); i++) {
+        said_begin();
+        const err_code err = load_with(&cfg, "gemma4_text", TOWERS[i].more, &d);
+        said_end();
+        CHECK_OK(err, d);
+        CHECK_INT(strstr(said_err, "its audio tower is not supported") != NULL, TOWERS[i].is_said);
+    }
     CHECK_OK(load_with(&cfg, "gemma4_text", "", &d), d);
     CHECK(cfg.full.keys_are_values && cfg.full.n_kv_heads == 1 && cfg.feeds[0] == FEED_BOTH);
     static const struct {
