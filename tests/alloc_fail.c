@@ -74,6 +74,14 @@ int OURS(posix_memalign)(void **out, size_t alignment, size_t bytes)
     return 0;
 }
 
+void alloc_fail_at(size_t n)
+{
+    fail_at = n;
+    all_after = false;
+    n_counted = 0;
+    armed = n > 0;
+}
+
 typedef struct walk {
     err_code (*fn)(void *context);
     void *context;

@@ -17,4 +17,7 @@
  * returned something else, told on standard error. */
 size_t alloc_fail_each(err_code (*fn)(void *context), void *context, size_t max_points);
 
+/* Lets the nth allocation of the calling thread from now on fail, until it is called again; 0: none. */
+void alloc_fail_at(size_t n);
+
 #endif

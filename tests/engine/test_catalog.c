@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "engine/inspect.h"
-#include "tests/check.h"
+#include "tests/open_files.h"
 #include "tests/model/tool.h"
 
 enum { PATH_BYTES = 4096 };
@@ -261,5 +261,6 @@ int main(void)
         CHECK(n > 0 && catalog_count(c) == n);
     }
     catalog_close(c);
+    CHECK_ALL_CLOSED();
     CHECK_DONE();
 }

@@ -92,6 +92,34 @@ static void test_greedy(const engine_options *opt)
     engine_close(e);
 }
 
+/* Of an answer that waits for its prompt nothing is told before it is there; then it is there as a whole. */
+static void test_progress(const engine_options *opt)
+{
+    engine *e = answers_open(opt);
+    int32_t n_told[N] = {0}, first[N], n_done = 0;
+    gen_params p = params(N, SEED);
+    submit(e, prepare(e, &p), 1);
+    while (n_done < N) {
+        void *message = NULL;
+        if (!mailbox_pop_wait(answer_events, &message, ANSWER_WAIT_MS)) {
+            check_fail(__FILE__, __LINE__, "no event for a minute");
+            exit(1);
+        }
+        gen_event *ev = message;
+        const size_t i = ev->request_id - 1;
+        n_done += ev->type == GEN_DONE;
+        if (ev->type == GEN_PROGRESS && n_told[i]++ == 0) {
+            first[i] = ev->processed;
+            CHECK_INT(ev->processed, i == 0 ? 0 : ev->total);
+        }
+        gen_event_free(ev);
+    }
+    for (int32_t i = 0; i < N; i++) {
+        CHECK(i == 0 ? n_told[i] > 1 : n_told[i] == 1 && first[i] > 0);
+    }
+    engine_close(e);
+}
+
 /* How each of N answers ended. */
 static void collect_ends(gen_finish ends[N])
 {
@@ -188,6 +216,7 @@ int main(void)
 #ifndef __SANITIZE_THREAD__
     test_equal(&opt, true);
 #endif
+    test_progress(&opt);
     test_cancel(&opt);
     opt.no_draft = true;
     opt.prefill_chunk = 16;

@@ -1,5 +1,6 @@
 /* engine_end_thinking: told after k tokens, an answer goes on as with a budget of k tokens for its
  * thoughts. */
+#include "engine/request.h"
 #include "tests/engine/answers.h"
 
 enum { MAX_TOKENS = 40 };
@@ -50,6 +51,48 @@ static answer ask(engine *e, int32_t budget, uint64_t id)
     return a;
 }
 
+/* What closes a block is at hand wherever the answer thinks or may begin to: not where an answer is gone on with. */
+static void test_closing(engine *e)
+{
+    static const struct {
+        const char *kwargs;
+        bool continues, thinks;
+    } CASES[] = {{"{\"enable_thinking\":true}", false, true},
+                 {"{\"enable_thinking\":false}", false, false},
+                 {"{\"enable_thinking\":false}", true, false},
+                 {"{\"enable_thinking\":true}", true, true}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        gen_request *r = NULL;
+        err_detail d = {0};
+        const bool more = CASES[i].continues;
+        chat_input *in = chat_input_create(1 << 20);
+        CHECK_OK(json_parse(&in->keep, CASES[i].kwargs, strlen(CASES[i].kwargs), LIMIT_JSON_DEPTH, &d), d);
+        in->template_kwargs = json_root(in->keep);
+        in->messages = arena_calloc(in->arena, 2, sizeof *in->messages);
+        in->n_messages = more ? 2 : 1;
+        chat_part *parts = arena_calloc(in->arena, 2, sizeof *parts);
+        parts[0] = (chat_part){.kind = CHAT_TEXT, .text = "Why?", .text_len = 4};
+        parts[1] = (chat_part){.kind = CHAT_TEXT, .text = "As", .text_len = 2};
+        in->messages[0] =
+            (chat_message){.role = CHAT_USER, .is_string = true, .n_parts = 1, .parts = &parts[0]};
+        in->messages[1] = (chat_message){.role = CHAT_ASSISTANT,
+                                         .is_string = true,
+                                         .n_parts = CASES[i].thinks ? 0 : 1,
+                                         .parts = &parts[1],
+                                         .reasoning = CASES[i].thinks ? "It is" : NULL};
+        in->continues = more;
+        gen_params_init(&in->params);
+        CHECK_OK(engine_prepare(e, &r, in, NULL, &d), d);
+        chat_input_destroy(in);
+        if (r) {
+            CHECK_INT(r->starts_in_thinking, CASES[i].thinks);
+            CHECK_INT(r->may_think, !more);
+            CHECK_INT(r->think_close.len > 0, CASES[i].thinks || !more);
+        }
+        gen_request_free(r);
+    }
+}
+
 int main(void)
 {
     static char template[4096];
@@ -72,6 +115,7 @@ int main(void)
     if (!e) {
         return 1;
     }
+    test_closing(e);
     uint64_t id = 1;
     const answer free_one = ask(e, -1, id++);
     for (int32_t k = 1; k <= 20; k += 6) {

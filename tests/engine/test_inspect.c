@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "tests/check.h"
+#include "base/compiler.h"
+#include "tests/model/random_families.h"
 #include "tests/model/tool.h"
 
 enum { DEPTH = 4 };
@@ -70,10 +71,88 @@ static void check_rows(const json_doc *doc)
     CHECK(member == NULL);
 }
 
+/* A model of some hundred million parameters, whose file has no contents: what is told of it needs none. */
+static void make_large(const char *dir)
+{
+    enum { H = 64, V = 1 << 20, I = 1 << 20 };
+    static const struct {
+        const char *name;
+        size_t rows, columns; /* 0: a vector */
+    } TENSORS[] = {{"embed_tokens", V, H},
+                   {"norm", H, 0},
+                   {"layers.0.input_layernorm", H, 0},
+                   {"layers.0.post_attention_layernorm", H, 0},
+                   {"layers.0.self_attn.q_proj", 64, H},
+                   {"layers.0.self_attn.k_proj", 32, H},
+                   {"layers.0.self_attn.v_proj", 32, H},
+                   {"layers.0.self_attn.o_proj", H, 64},
+                   {"layers.0.self_attn.q_norm", 16, 0},
+                   {"layers.0.self_attn.k_norm", 16, 0},
+                   {"layers.0.mlp.gate_proj", I, H},
+                   {"layers.0.mlp.up_proj", I, H},
+                   {"layers.0.mlp.down_proj", H, I},
+                   {"lm_head", V, H}};
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tokenizer.json", dir);
+    CHECK_INT(symlink(check_data("tiny/tokenizer.json"), path), 0);
+    size_t at = 0;
+    bytes header = bytes_empty(1 << 16);
+    for (size_t i = 0; i < ARRAY_LEN(TENSORS); i++) {
+        const size_t columns = TENSORS[i].columns, n = TENSORS[i].rows * (columns ? columns : 1) * 2;
+        bytes_printf(&header, "%c\"%s%s.weight\":{\"dtype\":\"BF16\",\"shape\":[%zu", i ? ',' : '{',
+                     i + 1 < ARRAY_LEN(TENSORS) ? "model." : "", TENSORS[i].name, TENSORS[i].rows);
+        bytes_printf(&header, columns ? ",%zu]" : "]", columns);
+        bytes_printf(&header, ",\"data_offsets\":[%zu,%zu]}", at, at + n);
+        at += n;
+    }
+    bytes_append_str(&header, header.len % 2 ? "}" : "} ");
+    snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    FILE *f = fopen(path, "wb");
+    const uint64_t n_header = header.len;
+    CHECK(f && fwrite(&n_header, sizeof n_header, 1, f) == 1 && fwrite(header.data, header.len, 1, f) == 1);
+    CHECK(f && fclose(f) == 0 && truncate(path, (off_t)(sizeof n_header + header.len + at)) == 0);
+    bytes_deinit(&header);
+    random_text(
+        dir, "config.json",
+        "{\"model_type\":\"qwen3\",\"vocab_size\":1048576,\"hidden_size\":64,\"num_attention_heads\":4,"
+        "\"num_key_value_heads\":2,\"head_dim\":16,\"rms_norm_eps\":1e-6,\"max_position_embeddings\":4096,"
+        "\"num_hidden_layers\":1,\"intermediate_size\":1048576" RANDOM_ROPE("") "}");
+}
+
+/* A line of a folder's list says of each model what its report says. */
+static void test_folder(void)
+{
+    char root[FOLDER_NAME], dir[FOLDER_NAME + 8], line[256];
+    json_doc *doc = NULL;
+    err_detail d = {0};
+    bytes out = bytes_empty(1 << 16);
+    folder_make(root);
+    snprintf(dir, sizeof dir, "%s/large", root);
+    CHECK_INT(mkdir(dir, 0700), 0);
+    make_large(dir);
+    CHECK_OK(inspect_folder(&out, root, true, &d), d);
+    CHECK_OK(json_parse(&doc, bytes_str(&out), out.len, DEPTH, &d), d);
+    const json *one = json_child(json_root(doc));
+    const double n = json_num(json_get(one, "parameters"), 0),
+                 whole = json_num(json_get(one, "weight_bytes"), 0),
+                 q8 = json_num(json_get(one, "weight_bytes_q8"), 0),
+                 q4 = json_num(json_get(one, "weight_bytes_q4"), 0);
+    CHECK(n > 3e8 && whole == 2 * n && q8 < 0.7 * whole && q4 < 0.8 * q8);
+    bytes_clear(&out);
+    CHECK_OK(inspect_folder(&out, root, false, &d), d);
+    snprintf(line, sizeof line, "\n%-40s %8.2f %8.2f %8.2f %8.2f %9d  %-6s %s\n", "large", n / 1e9,
+             whole / 1e9, q8 / 1e9, q4 / 1e9, 4096, "no", "no");
+    const char *end = strchr(bytes_str(&out), '\n');
+    CHECK_STR(end, line);
+    json_free(doc);
+    bytes_deinit(&out);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/parley_inspect_XXXXXX", path[4096], vision[4096];
     CHECK(mkdtemp(folder) != NULL);
+    test_folder();
     json_doc *a = inspect(check_data("tiny"));
     check_rows(a);
     CHECK(number(a, "bytes_bf16") > 0 && number(a, "bytes_q8_0") < 0);

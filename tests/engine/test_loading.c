@@ -10,7 +10,7 @@
 #include "engine/engine_private.h"
 #include "tests/check.h"
 #include "tests/cpu.h"
-#include "tests/folder.h"
+#include "tests/model/random_families.h"
 
 static char log_path[FOLDER_NAME + 16];
 
@@ -71,6 +71,54 @@ static told load(bytes *said, size_t n_threads, unsigned cpu_mask, int n_bits)
     return t;
 }
 
+/* Windows have room for so many rows of a prompt; who asks for more is told. */
+static void test_batch_size(bytes *said)
+{
+    static const struct {
+        bool has_windows;
+        int32_t size;
+    } CASES[] = {{true, 0}, {true, KV_WINDOW_ROWS}, {true, KV_WINDOW_ROWS + 1}, {false, KV_WINDOW_ROWS + 1}};
+    char windowed[FOLDER_NAME], path[FOLDER_NAME + 16];
+    const random_family *f = &RANDOM_FAMILIES[0];
+    while (strcmp(f->name, "gpt_oss") != 0) {
+        f++;
+    }
+    random_checkpoint_make(windowed, f->config, f->forms);
+    (void)snprintf(path, sizeof path, "%s/tokenizer.json", windowed);
+    CHECK_INT(symlink(check_data("tiny/tokenizer.json"), path), 0);
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        const int32_t size = CASES[i].size;
+        const bool is_told = CASES[i].has_windows && size > KV_WINDOW_ROWS;
+        char dir[4096], wanted[128];
+        err_detail d = {0};
+        engine *e = NULL;
+        (void)snprintf(dir, sizeof dir, "%s", CASES[i].has_windows ? windowed : check_data("tiny"));
+        engine_options opt = {.model_dir = dir,
+                              .n_ctx = 512,
+                              .n_parallel = 1,
+                              .n_threads = 1,
+                              .prefill_chunk = size,
+                              .cpu_mask = test_cpu_mask(),
+                              .on_event = on_event};
+        gen_params_init(&opt.defaults);
+        (void)remove(log_path);
+        log_reopen();
+        CHECK_OK(engine_open(&e, &opt, &d), d);
+        CHECK_INT(e ? e->prefill_chunk : 0, is_told ? KV_WINDOW_ROWS
+                                            : size > 0
+                                                ? size
+                                                : model_config_prompt_rows(model_get_config(e->model)));
+        engine_close(e);
+        bytes_clear(said);
+        CHECK_OK(file_read(said, log_path, &d), d);
+        (void)snprintf(wanted, sizeof wanted,
+                       "--batch-size is %d; the windows of this model have room for %d", size,
+                       KV_WINDOW_ROWS);
+        CHECK_INT(strstr(bytes_str(said), "--batch-size") != NULL, is_told);
+        CHECK_INT(strstr(bytes_str(said), wanted) != NULL, is_told);
+    }
+}
+
 int main(void)
 {
     static const char SLOW[] = "plain C kernels", MANY[] = "fewer would be faster";
@@ -93,6 +141,7 @@ int main(void)
     CHECK_STR(t.stages, "text quantizing vision memory ready ");
     CHECK(t.n_quantizing > 5);
     CHECK(strstr(bytes_str(&said), MANY) && strstr(bytes_str(&said), SLOW));
+    test_batch_size(&said);
     bytes_deinit(&said);
     CHECK_DONE();
 }

@@ -1,6 +1,7 @@
 /* media_copy and previews: which images go as they are, which are made smaller, how frames are numbered and timed, what is
  * refused, that the memory is given back whatever happens, and what the person who uploads is shown. */
 #include "engine/media_copy.h"
+#include "engine/engine_private.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -324,6 +325,41 @@ static void test_previews(void)
     CHECK_INT(preview(&s, &tokens, "assets/samples/ball-moves.mp4", 0, true, &d), ERR_CANCELLED);
 }
 
+/* The limits of the options, where they say some, and none beyond the server's own. */
+static void test_settings(void)
+{
+    const video_limits usual = video_limits_default();
+    media_settings m = media_settings_of(&(engine_options){.video_program = NULL}, memory);
+    CHECK_INT(m.max_video_frames, LIMIT_VIDEO_FRAMES);
+    CHECK_INT(m.max_image_pixels, LIMIT_IMAGE_PIXELS);
+    CHECK(m.memory == memory && m.video_program == NULL);
+    CHECK_INT(m.video_limits.n_threads, LIMIT_VIDEO_THREADS);
+    CHECK_INT(m.video_limits.max_bytes, usual.max_bytes);
+    CHECK_INT(m.video_limits.max_pixels, usual.max_pixels);
+    CHECK_INT(m.video_limits.max_memory, usual.max_memory);
+    CHECK_NEAR(m.video_limits.max_duration_s, usual.max_duration_s, 0);
+    CHECK_NEAR(m.video_limits.max_wall_s, usual.max_wall_s, 0);
+    m = media_settings_of(&(engine_options){.videos = {.max_bytes = 1,
+                                                       .max_pixels = 1,
+                                                       .max_memory = 1,
+                                                       .max_duration_s = 1,
+                                                       .max_time_s = 1,
+                                                       .max_frames = 1},
+                                            .max_image_pixels = 1,
+                                            .video_program = "p"},
+                          NULL);
+    CHECK(m.video_limits.max_bytes == 1 && m.video_limits.max_pixels == 1 && m.video_limits.max_memory == 1);
+    CHECK(m.video_limits.max_duration_s == 1 && m.video_limits.max_wall_s == 1 && m.max_image_pixels == 1);
+    CHECK(m.memory == NULL && m.max_video_frames == 1 && strcmp(m.video_program, "p") == 0);
+    for (int32_t more = -1; more <= 1; more++) {
+        m = media_settings_of(&(engine_options){.videos = {.max_frames = LIMIT_VIDEO_FRAMES_MAX + more},
+                                                .max_image_pixels = LIMIT_IMAGE_PIXELS + more},
+                              NULL);
+        CHECK_INT(m.max_video_frames, LIMIT_VIDEO_FRAMES_MAX + (more < 0 ? more : 0));
+        CHECK_INT(m.max_image_pixels, LIMIT_IMAGE_PIXELS + (more < 0 ? more : 0));
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], VIDEO_WORKER_COMMAND) == 0) {
@@ -335,6 +371,7 @@ int main(int argc, char **argv)
     memory = ledger_create((size_t)2 << 30);
     c = media_copier_create(&(engine_options){.memory = memory, .video_program = argv[0]});
     CHECK(memory != NULL && c != NULL);
+    test_settings();
     test_images();
     test_damage();
     test_videos();

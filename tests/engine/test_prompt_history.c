@@ -227,6 +227,53 @@ static void check_text(void)
     close_subject(&s);
 }
 
+/* Where messages do not stand in their order nothing is put back; one that is not shown is no matter. */
+static void check_order(void)
+{
+#define LAST                                                                                                 \
+    "{% set ns = namespace(last=-1) %}{% for m in messages %}{% if m.role == 'user' %}"                      \
+    "{% set ns.last = loop.index0 %}{% endif %}{% endfor %}"
+#define THOUGHTS(index) "{% if m.role == 'assistant' and " index " > ns.last %}x{% endif %}"
+    static const struct {
+        const char *source, *kept, *published;
+    } CASES[] = {
+        {LAST "{% for m in messages %}" THOUGHTS("loop.index0") "{{ m.role[0] }}{% endfor %}", "uxatauxat",
+         "uatauxat"},
+        {LAST "{% for m in messages %}" THOUGHTS(
+             "loop.index0") "{% if m.role != 'tool' %}{{ m.role[0] }}{% endif %}"
+                            "{% endfor %}",
+         "uxaauxa", "uaauxa"},
+        {LAST "{% for m in messages|reverse %}" THOUGHTS("loop.revindex0") "{{ m.role[0] }}{% endfor %}",
+         "txauatau", "txauatau"},
+        {LAST "{% for m in messages[-1:] %}{{ m.role[0] }}{% endfor %}{% for m in messages[:-1] %}" THOUGHTS(
+             "loop.index0") "{{ m.role[0] }}{% endfor %}",
+         "tuatauxa", "tuatauxa"},
+        {LAST "{% for m in messages[1:2] %}{% if ns.last < 1 %}x{% endif %}{{ m.role[0] }}{% endfor %}"
+              "{% for m in messages[:1] %}{{ m.role[0] }}{% endfor %}{% for m in messages[2:] %}" THOUGHTS(
+                  "loop.index0 + 2") "{{ m.role[0] }}{% endfor %}",
+         "autauxat", "autauxat"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        subject s = {.name = "own"};
+        CHECK_OK(chat_template_compile(&s.template, CASES[i].source, strlen(CASES[i].source), &d), d);
+        s.style.habits = (template_habits){.takes_system = true, .takes_repeats = true, .takes_tools = true};
+        CHECK_OK(tokenizer_open(&s.tok, check_data("tiny/tokenizer.json"), &d), d);
+        for (int k = 0; k < 2; k++) {
+            bytes text = bytes_empty(1000);
+            size_t history_len = 0;
+            chat_input *in = talk_of("uCtAuCt", 7, true, true);
+            s.style.as_published = k == 1;
+            CHECK_OK(prompt_render(&text, &history_len, s.tok, s.template, &s.style, in, &d), d);
+            CHECK_STR(bytes_str(&text), k ? CASES[i].published : CASES[i].kept);
+            bytes_deinit(&text);
+            chat_input_destroy(in);
+        }
+        close_subject(&s);
+    }
+#undef LAST
+#undef THOUGHTS
+}
+
 int main(void)
 {
     size_t changed[2];
@@ -234,6 +281,7 @@ int main(void)
     CHECK_INT(changed[0], 0);
     CHECK(changed[1] > 0);
     check_text();
+    check_order();
     const char *shared = check_shared_dir();
     if (shared) {
         measure_shared(shared);

@@ -16,6 +16,16 @@ static void test_idle(void)
     step_plan p = scheduler_plan(&s, slots, 2, 512);
     CHECK(!p.decode);
     CHECK_INT(p.prompt_slot, -1);
+    /* What a slot did last says nothing; nor does whoever was passed over when there was a queue. */
+    slots[0].phase = GEN_PHASE_DECODE;
+    slots[1] = view(GEN_PHASE_PREFILL, 100);
+    p = scheduler_plan(&s, slots, 2, 512);
+    CHECK(!p.decode);
+    CHECK_INT(p.prompt_slot, 1);
+    slots[1].used = false;
+    s.n_passed = 400;
+    CHECK_INT(scheduler_plan(&s, slots, 2, 512).prompt_slot, -1);
+    CHECK_INT(s.n_passed, 0);
 }
 
 /* Every step decodes all answers and does at most one piece of prompt work. */

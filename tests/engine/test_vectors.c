@@ -6,7 +6,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/compiler.h"
+#include "engine/engine_private.h"
 #include "tests/engine/answers.h"
+#include "tests/folder.h"
 
 enum { WIDTH = 64, IDS_MAX = 64, CASES = 2 };
 
@@ -155,6 +158,66 @@ static void test_end(void)
     engine_close(e);
 }
 
+/* A tokenizer that puts something else behind a text, or nothing: the first post-processor that says what is the one. */
+static void test_behind(void)
+{
+#define SEQUENCE   "\"post_processor\":{\"type\":\"Sequence\","
+#define TEXT_PART  "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}"
+#define END_PART   "{\"SpecialToken\":{\"id\":\"<|endoftext|>\",\"type_id\":0}}"
+#define TWO_ENDS   "," END_PART "," END_PART
+#define EIGHT_ENDS TWO_ENDS TWO_ENDS TWO_ENDS TWO_ENDS
+    static const struct {
+        const char *instead;
+        bool keeps; /* what the file says, too */
+        int32_t n;  /* tokens behind the text */
+    } VARIANTS[] = {
+        {SEQUENCE, true, 1},
+        {SEQUENCE, false, 0},
+        {SEQUENCE "\"single\":[" END_PART "," TEXT_PART "],", true, 0},
+        {SEQUENCE "\"single\":[" TEXT_PART "," END_PART "," END_PART "],", true, 2},
+        {SEQUENCE "\"single\":[" TEXT_PART "," END_PART "],", false, 1},
+        {SEQUENCE "\"single\":[" TEXT_PART EIGHT_ENDS EIGHT_ENDS "],", true, POOL_BEHIND_MAX},
+    };
+    static const char *const FILES[] = {"config.json", "model.safetensors", "modules.json",
+                                        "tokenizer_config.json", "1_Pooling"};
+    static const char TEXT[] = "a red circle", SINGLE[] = "\"single\"";
+    char from[128], to[128], dir[FOLDER_NAME];
+    int32_t bare = 0;
+    float got[1][WIDTH];
+    bytes text = bytes_empty(1 << 24);
+    err_detail d = {0};
+    CHECK_OK(file_read(&text, check_data("qwen3_embedding/tokenizer.json"), &d), d);
+    const char *at = strstr(bytes_str(&text), SEQUENCE), *single = at ? strstr(at, SINGLE) : NULL;
+    CHECK(at && single);
+    for (size_t i = 0; single && i < ARRAY_LEN(VARIANTS); i++) {
+        folder_make(dir);
+        for (size_t k = 0; k < ARRAY_LEN(FILES); k++) {
+            snprintf(from, sizeof from, "qwen3_embedding/%s", FILES[k]);
+            snprintf(to, sizeof to, "%s/%s", dir, FILES[k]);
+            CHECK_INT(symlink(check_data(from), to), 0);
+        }
+        snprintf(to, sizeof to, "%s/tokenizer.json", dir);
+        FILE *f = fopen(to, "wb");
+        const char *behind = at + strlen(SEQUENCE);
+        CHECK(f && fprintf(f, "%.*s%s%.*s%s%s", (int)(at - bytes_str(&text)), bytes_str(&text),
+                           VARIANTS[i].instead, (int)(single - behind), behind,
+                           VARIANTS[i].keeps ? SINGLE : "\"double\"", single + strlen(SINGLE)) > 0);
+        CHECK(f && fclose(f) == 0);
+        engine *e = answers_open(&(engine_options){
+            .model_dir = dir, .n_ctx = 256, .n_parallel = 1, .n_threads = 1, .exact = true});
+        const int32_t n = ask(e, &(gen_input){.text = TEXT, .len = strlen(TEXT)}, 1, GEN_POOL_LAST, got);
+        bare = i == 0 ? n - 1 : bare;
+        CHECK_INT(n, bare + VARIANTS[i].n);
+        engine_close(e);
+    }
+    bytes_deinit(&text);
+#undef SEQUENCE
+#undef TEXT_PART
+#undef END_PART
+#undef TWO_ENDS
+#undef EIGHT_ENDS
+}
+
 static void test_bad(void)
 {
     static int32_t many[300];
@@ -182,6 +245,7 @@ int main(void)
     test_reference(0);
     test_reference(16);
     test_end();
+    test_behind();
     test_bad();
     answers_end();
     CHECK_DONE();

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "engine/cache/disk_file.h"
 #include "tests/model/random_families.h"
+#include "tests/said.h"
 
 /* Under TSan there is one model, and each file is damaged in one way, another one than the file before: what the
  * threads do is the same each time. */
@@ -229,7 +230,7 @@ static void set_version(const places *p, const char *name, uint32_t version)
 static void test_other_files(const char *model)
 {
     places p = filled(model);
-    char path[512];
+    char path[512], said[512];
     const file_list all = list_files(&p, "");
     for (size_t i = 0; i < all.n; i++) {
         set_version(&p, all.names[i], 77);
@@ -237,12 +238,32 @@ static void test_other_files(const char *model)
     snprintf(path, sizeof path, "%s/%.64s.block.tmp", p.disk, all.names[0]);
     random_text(p.disk, strrchr(path, '/') + 1, "half");
     random_text(p.disk, "thesis.txt", "not ours");
+    const size_t n_prompts = list_files(&p, ".entry").n, n_blocks = list_files(&p, ".block").n;
+    CHECK(n_prompts > 0 && n_prompts + n_blocks == all.n);
+    log_set_level(LOG_INFO);
+    said_begin();
     CHECK_INT(cached_after_restart(&p, PROMPT, PROMPT, 6), 0);
+    said_end();
+    snprintf(said, sizeof said,
+             "removed from %s: 1 unfinished files, 0 damaged ones, 0 of an older version\n", p.disk);
+    CHECK_HAS(said_err, said);
+    snprintf(said, sizeof said, "%zu prompts in %s are of a newer version: ", n_prompts, p.disk);
+    CHECK_HAS(said_err, said);
+    snprintf(said, sizeof said, "%s holds 0 prompts of this model and 0 of others, ", p.disk);
+    CHECK_HAS(said_err, said);
     CHECK(list_files(&p, "").n == 2 * all.n && access(path, F_OK) != 0);
     for (size_t i = 0; i < all.n; i++) {
         set_version(&p, all.names[i], 0);
     }
+    said_begin();
     CHECK_INT(cached_after_restart(&p, PROMPT, PROMPT, 6), PROMPT - 1);
+    said_end();
+    log_set_level(LOG_OFF);
+    snprintf(said, sizeof said,
+             "removed from %s: %zu unfinished files, 0 damaged ones, %zu of an older version\n", p.disk,
+             n_blocks, n_prompts);
+    CHECK_HAS(said_err, said);
+    CHECK(!strstr(said_err, "of a newer version"));
     CHECK_INT(list_files(&p, "").n, all.n);
     snprintf(path, sizeof path, "%s/thesis.txt", p.disk);
     CHECK(access(path, F_OK) == 0);
@@ -321,6 +342,48 @@ static void test_cuts(const char *model)
     engine_close(e);
 }
 
+/* A copy of the tiny model whose images may be of at most so many pixels. */
+static void copy_tiny(char dir[FOLDER_NAME], const char *most)
+{
+    static const char *const FILES[] = {"config.json",       "generation_config.json",
+                                        "model.safetensors", "model-mtp.safetensors",
+                                        "tokenizer.json",    "tokenizer_config.json"};
+    static const char EDGE[] = "\"longest_edge\": 65536";
+    char from[256], to[256];
+    bytes text;
+    err_detail d = {0};
+    folder_make(dir);
+    for (size_t i = 0; i < sizeof FILES / sizeof FILES[0]; i++) {
+        snprintf(from, sizeof from, "tiny/%s", FILES[i]);
+        snprintf(to, sizeof to, "%s/%s", dir, FILES[i]);
+        CHECK_INT(symlink(check_data(from), to), 0);
+    }
+    bytes_init(&text, 1 << 16);
+    CHECK_OK(file_read(&text, check_data("tiny/processor_config.json"), &d), d);
+    const char *at = strstr(bytes_str(&text), EDGE);
+    CHECK(at != NULL);
+    bytes changed;
+    bytes_init(&changed, 1 << 16);
+    bytes_printf(&changed, "%.*s\"longest_edge\": %s%s", (int)(at - bytes_str(&text)), bytes_str(&text), most,
+                 at + strlen(EDGE));
+    random_text(dir, "processor_config.json", bytes_str(&changed));
+    bytes_deinit(&changed);
+    bytes_deinit(&text);
+}
+
+/* How images are read is a part of the model that a prompt belongs to; where its files lie is none. */
+static void test_processor(void)
+{
+    static char same[FOLDER_NAME], smaller[FOLDER_NAME];
+    copy_tiny(same, "65536");
+    copy_tiny(smaller, "32768");
+    places p = filled(check_data("tiny"));
+    p.model = same;
+    CHECK_INT(cached_after_restart(&p, PROMPT, PROMPT, 5), PROMPT - 1);
+    p.model = smaller;
+    CHECK_INT(cached_after_restart(&p, PROMPT, PROMPT, 5), 0);
+}
+
 /* Layers that keep their window alone: what it holds is the entry's, which can be used whole and not cut. */
 static void test_windows(const char *model)
 {
@@ -379,6 +442,7 @@ int main(void)
         const places p = filled(wide);
         CHECK_INT(cached_after_restart(&p, PROMPT, PROMPT, 5), PROMPT - 1);
     }
+    test_processor();
     test_budget(hybrid);
     test_evicted(hybrid);
     answers_end();

@@ -4,6 +4,9 @@
 #include "tests/folder.h"
 #include "tests/open_files.h"
 
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "base/log.h"
@@ -14,6 +17,25 @@ enum { PROMPT = 5 * NN_DELTA_BLOCK + 1, MINE = 5, OTHERS = 6, LENGTH = 4 };
 static uint64_t next_id = 1;
 
 static bool is_shared; /* all scopes are one */
+
+/* Names that were written, and of them those behind which the folder was synchronized before another file was written. */
+static atomic_int n_names, n_names_kept;
+static _Thread_local bool was_name;
+
+int renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+    was_name = strstr(to, ".name") != NULL;
+    n_names += was_name;
+    return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
+}
+
+int fsync(int fd)
+{
+    struct stat st;
+    n_names_kept += was_name && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+    was_name = false;
+    return (int)syscall(SYS_fsync, fd);
+}
 
 /* template: a file, or NULL for that of the model. */
 static engine *open_with(const char *disk, int32_t n_ctx, const char *template)
@@ -201,6 +223,24 @@ static void test_kept(void)
     engine_close(e);
 }
 
+/* What is forgotten between the request for it and its turn is told as not there, and answers go on. */
+static void test_forgotten(void)
+{
+    char disk[FOLDER_NAME], why[ERR_NAME_MAX] = "";
+    err_detail d = {0};
+    engine_cached found;
+    gen_request *r = NULL;
+    folder_make(disk);
+    engine *e = open_engine(disk, 512);
+    CHECK_INT(ask(e, PROMPT, MINE, "one", NULL), 0);
+    CHECK_OK(engine_prepare_load(e, &r, MINE, "one", &d), d);
+    CHECK(engine_find_named(e, MINE, "one", true, &found));
+    CHECK_INT(run(e, r, why), -(int32_t)ERR_NOT_FOUND);
+    CHECK_STR(why, "cache_entry_not_found");
+    CHECK(ask(e, PROMPT, MINE, NULL, why) >= 0);
+    engine_close(e);
+}
+
 /* A context of as many tokens as the prompt has no room for an answer. */
 static void test_too_long(void)
 {
@@ -234,6 +274,7 @@ static void test_renamed(void)
     engine_cached found;
     folder_make(disk);
     engine *e = open_engine(disk, 512);
+    const int n_before = n_names;
     for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
         const int32_t n = ask(e, PROMPT, MINE, NAMES[i], NULL);
         CHECK(i == 0 ? n == 0 : n > NN_DELTA_BLOCK);
@@ -242,6 +283,8 @@ static void test_renamed(void)
         const list l = list_of(e, MINE);
         CHECK_INT(l.n_named, 1);
         CHECK_STR(l.named.name, NAMES[i]);
+        CHECK_INT(n_names, n_before + 1 + (int)i);
+        CHECK_INT(n_names_kept, n_names); /* a name that was told as kept outlives a loss of power */
     }
     engine_close(e);
 }
@@ -324,6 +367,7 @@ int main(void)
     answers_begin();
     test_names();
     test_kept();
+    test_forgotten();
     test_too_long();
     test_renamed();
     test_chat();

@@ -61,6 +61,9 @@ static void test_tail(void)
     choose(falling, N, 0.1, 0, 5);
     CHECK_INT(n_kept, 4 * CHUNK + 5);
     CHECK_INT(kept[n_kept - 5], N - 5);
+    choose(falling, N, 0.1, 0, 1);
+    CHECK_INT(n_kept, 4 * CHUNK + 1);
+    CHECK_INT(kept[n_kept - 1], N - 1);
     choose(falling, N, 0.1, 0, N + 7); /* longer than all there is */
     CHECK_INT(n_kept, N);
     float rising[N];

@@ -91,6 +91,37 @@ static void test_drafts(engine *e)
     CHECK(!same(&kept, &plain)); /* it does change what is read */
 }
 
+/* What is told while the draft model reads the prompt in steps of 64: its share of what will be left out, which is what is
+ * not cached less `keep` of it and a chunk of 32, if that leaves anything; behind it the prompt as ever. */
+static void test_progress(engine *e, int32_t n_cached, float keep)
+{
+    gen_params sparse = greedy(1);
+    const uint64_t id = next_id++;
+    const double left = (N - n_cached) - ((double)keep * (N - n_cached) + 32), skipped = left > 0 ? left : 0;
+    int32_t n_told = 0, last = n_cached;
+    bool is_done = false;
+    sparse.spec_keep = keep;
+    answers_submit(e, request(e, N, &sparse), id);
+    while (!is_done) {
+        void *message = NULL;
+        CHECK(mailbox_pop_wait(answer_events, &message, ANSWER_WAIT_MS));
+        const gen_event *ev = message;
+        is_done = ev->type == GEN_DONE;
+        if (ev->type == GEN_PROGRESS) {
+            CHECK(ev->processed >= last && ev->total == N);
+            last = ev->processed;
+            if (n_told * 64 < N + 64) { /* the first one says what was cached */
+                const int32_t n_read = n_told * 64 < N ? n_told * 64 : N;
+                CHECK_INT(last, n_cached + (int32_t)(skipped * n_read / N));
+                n_told++;
+            }
+        }
+        gen_event_free(message);
+    }
+    CHECK_INT(last, N);
+    CHECK_INT(n_told, 1 + (N + 63) / 64);
+}
+
 /* A sparse state serves nobody else; a whole one serves a sparse prompt. */
 static void test_cache(engine *e)
 {
@@ -107,6 +138,7 @@ static void test_cache(engine *e)
     (void)ask(e, KEPT + 1, &dense);
     const answer behind = ask(e, N, &sparse);
     CHECK_INT(behind.timings.cache_n, KEPT);
+    test_progress(e, KEPT, 0.25f);
     CHECK_INT(behind.timings.sparse_n, N - KEPT);
     CHECK(behind.timings.sparse_kept_n < N - KEPT);
     const answer again = ask(e, N, &sparse); /* the rest was not kept */
@@ -115,6 +147,9 @@ static void test_cache(engine *e)
     const answer whole = ask(e, N, &dense);
     CHECK_INT(whole.timings.cache_n, KEPT);
     CHECK(same(&whole, &fresh));
+    engine_clear_cache(e, NULL);
+    (void)ask(e, KEPT + 1, &dense);
+    test_progress(e, KEPT, 0.9375f); /* so much that nothing is sure to be left out */
     engine_clear_cache(e, NULL);
 }
 
@@ -261,6 +296,8 @@ int main(void)
     answers_begin();
     engine *e = open_with((engine_sparse_options){.draft_dir = tiny}, 64, 4);
     test_drafts(e);
+    engine_clear_cache(e, NULL);
+    test_progress(e, 0, 0.25f);
     test_cache(e);
     test_company(e);
     engine_close(e);
