@@ -9,7 +9,9 @@
  *     < 400                               the reply: status, headers that not every reply has, the body
  *
  * A request for WS is a WebSocket: each line of its body is a message, "wait TYPE" in a line waits for one of that type. RAW:
- * its lines are sent as they stand; CUT: and nothing more will come. What is not the same each time is written as a sign: ids
+ * its lines are sent as they stand; CUT: and nothing more will come. LEAVE TEXT before a request: its client is gone once it has
+ * TEXT, or with LEAVE /PATH TEXT once that page says so; "leave" in a WebSocket likewise. UNTIL /PATH TEXT waits until the
+ * page says so. What is not the same each time is written as a sign: ids
  * as #1, #2, ... (in requests too), times @+SECONDS or @TIME, durations ~. Streamed texts are joined. PARLEY_WRITE=1 writes
  * the answers of today into the files.
  */
@@ -190,7 +192,60 @@ static size_t write_reply(script *s, const char *text, size_t n, bool has_body)
     return head + rest;
 }
 
-static void ask(script *s, const char *head, const char *body)
+/* Waits until the answer to a request has a text. */
+static void wait_for(script *s, const char *path, const char *text)
+{
+    const int most = getenv("PARLEY_WRITE") ? 2500 : 30000;
+    for (int i = 0, found = 0; i < most && !found; i++) {
+        bytes got = bytes_empty(BYTES), sent = bytes_empty(BYTES);
+        const int fd = open_socket(s);
+        bytes_printf(&sent, "GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n", path);
+        send_all(fd, sent.data, sent.len);
+        receive(fd, &got, NULL);
+        close(fd);
+        found = strstr(bytes_str(&got), text) != NULL;
+        bytes_deinit(&got);
+        bytes_deinit(&sent);
+        usleep(found ? 0 : 2000);
+    }
+}
+
+/* "/PATH TEXT" */
+static void wait_until(script *s, const char *what)
+{
+    char path[256];
+    const size_t n = strcspn(what, " ");
+    snprintf(path, sizeof path, "%.*s", (int)n, what);
+    wait_for(s, path, what + n + (what[n] == ' '));
+}
+
+/* Reads until what was streamed has a text, or until a page has it, and writes what came. */
+static void read_some(script *s, int fd, const char *leave)
+{
+    bytes got = bytes_empty(BYTES), body = bytes_empty(BYTES), shown = bytes_empty(BYTES);
+    if (leave[0] == '/') {
+        wait_until(s, leave);
+    }
+    for (size_t had = 1; leave[0] != '/' && !strstr(bytes_str(&body), leave) && got.len != had;) {
+        char piece[4096];
+        had = got.len;
+        const ssize_t n = recv(fd, piece, sizeof piece, 0);
+        bytes_append(&got, piece, n > 0 ? (size_t)n : 0);
+        const char *from = strstr(bytes_str(&got), "\r\n\r\n");
+        bytes_clear(&body);
+        (void)(from && without_chunks(&body, from + 4, got.len - (size_t)(from + 4 - got.data)));
+    }
+    const char *end = strstr(bytes_str(&body), leave);
+    write_events(s, &shown, body.data, end ? (size_t)(end - body.data) + strlen(leave) : body.len, "\n\n");
+    bytes_append_str(&shown, " ... (left)\n");
+    write_lines(&s->out, bytes_str(&shown), shown.len);
+    bytes_deinit(&got);
+    bytes_deinit(&body);
+    bytes_deinit(&shown);
+}
+
+/* leave: see above, or NULL. */
+static void ask(script *s, const char *head, const char *body, const char *leave)
 {
     bytes sent = bytes_empty(BYTES), got = bytes_empty(BYTES);
     const int fd = open_socket(s);
@@ -210,8 +265,12 @@ static void ask(script *s, const char *head, const char *body)
     }
     bytes_printf(&sent, "Connection: close\r\n\r\n%s", body ? body : "");
     send_all(fd, sent.data, sent.len);
-    receive(fd, &got, NULL);
-    write_reply(s, bytes_str(&got), got.len, strncmp(head, "HEAD", 4) != 0);
+    if (leave) {
+        read_some(s, fd, leave);
+    } else {
+        receive(fd, &got, NULL);
+        write_reply(s, bytes_str(&got), got.len, strncmp(head, "HEAD", 4) != 0);
+    }
     close(fd);
     bytes_deinit(&sent);
     bytes_deinit(&got);
@@ -347,6 +406,9 @@ static void ask_socket(script *s, const char *head, const char *body)
                 write_signs(s, &signs, bytes_str(&shown) + before,
                             shown.len - before); /* its ids are known from now on */
                 bytes_deinit(&signs);
+            } else if (strcmp(next, "leave") == 0) {
+                is_over = true;
+                shutdown(fd, SHUT_RDWR);
             } else if (len > 7 && strncmp(next, "binary ", 7) == 0) {
                 char data[512];
                 size_t n = 0;
@@ -425,23 +487,6 @@ static serve_thread *start(script *s, fake_options *f, const char *mark, int *po
     return t;
 }
 
-/* Waits until the answer to a request has a text. */
-static void wait_for(script *s, const char *path, const char *text)
-{
-    for (int i = 0, found = 0; i < 30000 && !found; i++) {
-        bytes got = bytes_empty(BYTES), sent = bytes_empty(BYTES);
-        const int fd = open_socket(s);
-        bytes_printf(&sent, "GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n", path);
-        send_all(fd, sent.data, sent.len);
-        receive(fd, &got, NULL);
-        close(fd);
-        found = strstr(bytes_str(&got), text) != NULL;
-        bytes_deinit(&got);
-        bytes_deinit(&sent);
-        usleep(found ? 0 : 2000);
-    }
-}
-
 /* Models for --models-dir FOLDER/models: two that can be loaded, one that the double says is damaged, one that is none. */
 static void make_models(const script *s)
 {
@@ -480,7 +525,19 @@ static void take_exchange(script *s, const char **at)
         *at += strcspn(*at, "\n") + 1;
     }
     bytes_str(&lines);
-    char *text = lines.data;
+    char *text = lines.data, *line_end = strchr(text, '\n');
+    const char *leave = NULL;
+    if (strncmp(text, "UNTIL ", 6) == 0) {
+        *line_end = '\0';
+        wait_until(s, text + 6);
+        bytes_deinit(&lines);
+        return;
+    }
+    if (strncmp(text, "LEAVE ", 6) == 0) {
+        leave = text + 6;
+        *line_end = '\0';
+        text = line_end + 1;
+    }
     if (strncmp(text, "RAW\n", 4) == 0 || strncmp(text, "CUT\n", 4) == 0) {
         ask_raw(s, text + 4, text[0] == 'C');
         bytes_deinit(&lines);
@@ -488,14 +545,14 @@ static void take_exchange(script *s, const char **at)
     }
     char *body = strstr(text, "\n\n");
     if (body) { /* the head keeps the end of its last line, the body does not */
-        text[lines.len - 1] = '\0';
+        lines.data[lines.len - 1] = '\0';
         body[1] = '\0';
         body += 2;
     }
     if (strncmp(text, "WS ", 3) == 0) {
         ask_socket(s, text, body ? body : "");
     } else {
-        ask(s, text, body);
+        ask(s, text, body, leave);
     }
     bytes_deinit(&lines);
 }
@@ -546,9 +603,8 @@ static void run(const char *path)
     static fake_options f_other;
     serve_thread *other = strstr(s.text, "!! ") == s.text ? start(&s, &f_other, "!! ", &s.other) : NULL;
     serve_thread *t = start(&s, &f, "! ", &s.port);
-    char health[64];
-    snprintf(health, sizeof health, "%s/health", f.serve.path_prefix ? f.serve.path_prefix : "");
-    wait_for(&s, health, " 200 ");
+    snprintf(s.health, sizeof s.health, "%s/health", f.serve.path_prefix ? f.serve.path_prefix : "");
+    wait_for(&s, s.health, " 200 ");
     if (f.tools) { /* of --tools calculator,time */
         wait_for(&s, "/v1/mcp", "\"name\":\"calculator\",\"version\"");
         wait_for(&s, "/v1/mcp", "\"name\":\"time\",\"version\"");

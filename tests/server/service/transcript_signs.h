@@ -21,6 +21,7 @@ typedef struct script {
     bytes out; /* the file as it would be written */
     char folder[FOLDER_NAME];
     int port, other; /* of the server, of the second one */
+    char health[64]; /* its path */
     char ids[MOST_IDS][ID_BYTES];
     int n_ids;
     int n_wrong;
@@ -204,13 +205,19 @@ static bool join(bytes *a, const char *b, size_t n)
     return false;
 }
 
-/* Numbers of events rise by one each, and are written as none. */
+/* Numbers of events rise by one each, of a response that is not interrupted by another one, and are written as none. */
 static void take_number(script *s, bytes *event, long *last)
 {
-    static const char NAME[] = "\"sequence_number\":";
-    const char *at = strstr(bytes_str(event), NAME);
+    static const char NAME[] = "\"sequence_number\":", OWNER[] = "\"response_id\":\"";
+    static char owner[ID_BYTES];
+    const char *at = strstr(bytes_str(event), NAME), *of = strstr(bytes_str(event), OWNER);
     if (!at) {
         return;
+    }
+    const size_t n_owner = of ? strcspn(of + sizeof OWNER - 1, "\"") : 0;
+    if (of && (strlen(owner) != n_owner || memcmp(owner, of + sizeof OWNER - 1, n_owner) != 0)) {
+        *last = -1;
+        snprintf(owner, sizeof owner, "%.*s", (int)n_owner, of + sizeof OWNER - 1);
     }
     char *end;
     const long n = strtol(at + strlen(NAME), &end, 10);
