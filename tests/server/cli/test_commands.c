@@ -17,6 +17,7 @@
 #include "server/cli/options_parse.h"
 #include "server/cli/upload_folder.h"
 #include "tests/folder.h"
+#include "tests/open_files.h"
 #include "tests/said.h"
 
 static char folder[FOLDER_NAME];
@@ -585,6 +586,7 @@ int main(void)
     test_health();
     test_status();
     test_stop();
+    CHECK_ALL_CLOSED();
     test_hub();
     test_exit_codes();
     test_engine_options();

@@ -13,6 +13,7 @@ static void check_values(void)
 {
     static const sum SUMS[] = {
         {"1+2", 3},
+        {"max(1, 23)", 23}, /* a comma with a blank behind it groups no digits */
         {"7 - 2 - 1", 4},
         {"2+3*4", 14},
         {"(2+3)*4", 20},
