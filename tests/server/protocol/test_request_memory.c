@@ -50,7 +50,8 @@ static const char *const BODIES[DIALECTS] = {
     "\"type\":"
     "\"function_call_output\",\"call_id\":\"c1\",\"output\":\"" WORDS
     "\"}],\"tools\":[{\"type\":\"function\","
-    "\"name\":\"f\",\"parameters\":" SCHEMA "}],\"metadata\":{\"a\":\"" WORDS "\"},\"text\":{\"verbosity\":\"low\"}}"};
+    "\"name\":\"f\",\"parameters\":" SCHEMA "}],\"metadata\":{\"a\":\"" WORDS
+    "\"},\"text\":{\"verbosity\":\"low\"}}"};
 
 /* Everything of a request that a lack of memory could lose. */
 static void digest(char *out, size_t cap, const api_request *r, const completion_prompt *prompt)
