@@ -111,6 +111,8 @@ static void check_frames(vit *v, compute *c, size_t h, size_t w)
     for (size_t f = 0; f < FRAMES; f++) {
         CHECK_OK(vit_encode(v, c, alone, NULL, &(vit_rows){.rows = all + f * n}, 1, high, wide, &d), d);
         CHECK(memcmp(alone, together + f * h * w * width, h * w * width * sizeof *alone) == 0);
+        CHECK(f == 0 || memcmp(alone, together, h * w * width * sizeof *alone) !=
+                            0); /* of other pixels it is another */
     }
     free(one), free(all), free(alone), free(together);
 }
