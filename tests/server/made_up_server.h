@@ -2,7 +2,7 @@
  * or a socket file. What a server answers is one text, with signs in it: CUT, it hangs up; LATER, a second passes; SOON, two
  * milliseconds do; MUTE, it says nothing more.
  *
- *     static const char *answer(int server, const char *head, const char *body) { return PLAIN("{}"); }
+ *     const char *(*answer)(int server, const char *head, const char *body) = NULL;   // returns PLAIN("{}") and the like
  *     int port = made_up_listen(NULL);                // the first is server 0
  *     made_up_answer = answer; made_up_world = made_up_serve;
  *     made_up_close();

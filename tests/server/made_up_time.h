@@ -1,7 +1,8 @@
 /* made_up_time: time that passes only while this program waits, and then at once. It takes the place of clock_gettime (of
  * the clock that never jumps) and of poll for the libraries, too. One program file; one thread that waits.
  *
- *     made_up_world = world;            // what others do while this program waits; true: there was something
+ *     bool (*world)(void) = NULL;              // what others do while this program waits; true: there was something
+ *     made_up_world = world;
  *     made_up_until(made_up_ns + MADE_UP_S);   // a wait goes no further: made_up_is_over says that it has come there
  *     made_up_at(made_up_ns + 5 * MADE_UP_S);  // in world: it is to be called again then
  */

@@ -89,8 +89,11 @@ static const char *answer(int server, const char *head, const char *body)
     }
     const char *result = result_of(method);
     const size_t wait = strspn(result, LATER MUTE);
-    snprintf(text, sizeof text, "%.*s" PLAIN_HEAD "{\"jsonrpc\":\"2.0\",\"id\":%.*s,%s}" CUT, (int)wait,
-             result, (int)strcspn(id + 5, ",}"), id + 5, result + wait);
+    const char *session = strcmp(method, "initialize") == 0 ? "Mcp-Session-Id: s1\r\n" : "";
+    snprintf(text, sizeof text,
+             "%.*sHTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: "
+             "close\r\n%s\r\n{\"jsonrpc\":\"2.0\",\"id\":%.*s,%s}" CUT,
+             (int)wait, result, session, (int)strcspn(id + 5, ",}"), id + 5, result + wait);
     return text;
 }
 
@@ -187,13 +190,15 @@ static void test_orders(void)
     says = TEXT("yes");
     HEARS(OPENS "1.0 tools/call 10\n1.0 1.0 yes\n"
                 "2.0 9.0 fails: there is no server other\n"
-                "3.0 tools/call 10\n4.0 1.0 later\n",
+                "3.0 tools/call 10\n4.0 1.0 later\n"
+                "6.0 DELETE\n",
           {1, 'C', 1, 0, NULL}, {2, 'C', 9, 0, "other"}, {2.5, 'A', 0, 0, LATER TEXT("later")},
           {3, 'C', 1, 0, NULL}, {6, 'E', 0, 0, NULL});
     /* All of an owner end at once, without a result, and their server hears of it; those of others go on. */
     HEARS(OPENS "1.0 tools/call 10\n1.0 tools/call 11\n1.0 tools/call 20\n"
                 "2.0 notifications/cancelled\n2.0 notifications/cancelled\n"
-                "6.0 2.0 late\n",
+                "6.0 2.0 late\n"
+                "8.0 DELETE\n",
           {0, 'A', 0, 0, LATER LATER LATER LATER LATER TEXT("late")}, {1, 'C', 1, 0, NULL},
           {1, 'C', 1, 1, NULL}, {1, 'C', 2, 0, NULL}, {2, 'N', 1, 0, NULL}, {2, 'N', 7, 0, NULL},
           {7, 'N', 2, 0, NULL}, {8, 'E', 0, 0, NULL});
