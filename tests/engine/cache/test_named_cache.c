@@ -99,6 +99,15 @@ static int32_t ask(engine *e, int32_t n, uint64_t scope, const char *keep_as, ch
     return run(e, r, why);
 }
 
+/* An engine over a new folder, which keeps the prompt of mine as "one". */
+static engine *open_with_one(char disk[FOLDER_NAME])
+{
+    folder_make(disk);
+    engine *e = open_engine(disk, 512);
+    CHECK_INT(ask(e, PROMPT, MINE, "one", NULL), 0);
+    return e;
+}
+
 /* What is listed, by place. What an answer leaves is saved without a name, sooner or later. */
 typedef struct list {
     size_t n[2], n_named;
@@ -172,10 +181,8 @@ static void test_kept(void)
     err_detail d = {0};
     engine_cached found, again;
     gen_request *r = NULL;
-    folder_make(disk);
     const int64_t before = (int64_t)time(NULL) - 1; /* its clock may lag behind the finer one by a tick */
-    engine *e = open_engine(disk, 512);
-    CHECK_INT(ask(e, PROMPT, MINE, "one", NULL), 0);
+    engine *e = open_with_one(disk);
     CHECK(engine_find_named(e, MINE, "one", false, &found));
     CHECK_STR(found.name, "one");
     CHECK(found.is_on_disk && found.n_bytes > 0 && found.n_tokens > NN_DELTA_BLOCK &&
@@ -230,9 +237,7 @@ static void test_forgotten(void)
     err_detail d = {0};
     engine_cached found;
     gen_request *r = NULL;
-    folder_make(disk);
-    engine *e = open_engine(disk, 512);
-    CHECK_INT(ask(e, PROMPT, MINE, "one", NULL), 0);
+    engine *e = open_with_one(disk);
     CHECK_OK(engine_prepare_load(e, &r, MINE, "one", &d), d);
     CHECK(engine_find_named(e, MINE, "one", true, &found));
     CHECK_INT(run(e, r, why), -(int32_t)ERR_NOT_FOUND);
@@ -248,9 +253,7 @@ static void test_too_long(void)
     err_detail d = {0};
     engine_cached found;
     gen_request *r = NULL;
-    folder_make(disk);
-    engine *e = open_engine(disk, 512);
-    CHECK_INT(ask(e, PROMPT, MINE, "one", NULL), 0);
+    engine *e = open_with_one(disk);
     CHECK(engine_find_named(e, MINE, "one", false, &found));
     engine_close(e);
     for (int32_t more = 0; more < 2; more++) {
@@ -346,10 +349,8 @@ static void test_shared(void)
     err_detail d = {0};
     engine_cached found;
     gen_request *r = NULL;
-    folder_make(disk);
     is_shared = true;
-    engine *e = open_engine(disk, 512);
-    CHECK_INT(ask(e, PROMPT, MINE, "one", NULL), 0);
+    engine *e = open_with_one(disk);
     CHECK(engine_find_named(e, OTHERS, "one", false, &found));
     const list l = list_of(e, OTHERS);
     CHECK(l.n[0] > 0 && l.n[1] >= 1 && l.n_named == 1);
