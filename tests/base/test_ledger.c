@@ -1,12 +1,33 @@
 /* ledger: what fits, who waits and in which order, who is refused, and many threads that never hold
  * more than the limit. */
+#define _GNU_SOURCE /* RTLD_NEXT */
 #include "base/ledger.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
 #include "tests/check.h"
+
+/* Stands in front of that of the C library, for test_no_clock. */
+static bool has_no_clock;
+
+int pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t clock)
+{
+    int (*real)(pthread_condattr_t *, clockid_t);
+    *(void **)&real = dlsym(RTLD_NEXT, "pthread_condattr_setclock");
+    return has_no_clock ? EINVAL : real(attributes, clock);
+}
+
+/* Nothing is left of it, either, which the sanitizer for leaks would say. */
+static void test_no_clock(void)
+{
+    has_no_clock = true;
+    CHECK(!ledger_create(1));
+    has_no_clock = false;
+}
 
 static void test_one_thread(void)
 {
@@ -167,6 +188,7 @@ static void test_many_threads(void)
 
 int main(void)
 {
+    test_no_clock();
     test_one_thread();
     test_no_room();
     test_order();

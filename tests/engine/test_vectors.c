@@ -164,6 +164,7 @@ static void test_behind(void)
 #define SEQUENCE   "\"post_processor\":{\"type\":\"Sequence\","
 #define TEXT_PART  "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}"
 #define END_PART   "{\"SpecialToken\":{\"id\":\"<|endoftext|>\",\"type_id\":0}}"
+#define FIRST_PART "{\"SpecialToken\":{\"id\":\"!\",\"type_id\":0}}"
 #define TWO_ENDS   "," END_PART "," END_PART
 #define EIGHT_ENDS TWO_ENDS TWO_ENDS TWO_ENDS TWO_ENDS
     static const struct {
@@ -177,17 +178,19 @@ static void test_behind(void)
         {SEQUENCE "\"single\":[" TEXT_PART "," END_PART "," END_PART "],", true, 2},
         {SEQUENCE "\"single\":[" TEXT_PART "," END_PART "],", false, 1},
         {SEQUENCE "\"single\":[" TEXT_PART EIGHT_ENDS EIGHT_ENDS "],", true, POOL_BEHIND_MAX},
+        {SEQUENCE "\"single\":[" TEXT_PART "," FIRST_PART "],", true, 1}, /* token 0 */
     };
     static const char *const FILES[] = {"config.json", "model.safetensors", "modules.json",
                                         "tokenizer_config.json", "1_Pooling"};
-    static const char TEXT[] = "a red circle", SINGLE[] = "\"single\"";
+    static const char TEXT[] = "a red circle", SINGLE[] = "\"single\"", ADDED[] = "\"added_tokens\":[";
     char from[128], to[128], dir[FOLDER_NAME];
     int32_t bare = 0;
     float got[1][WIDTH];
     bytes text = bytes_empty(1 << 24);
     err_detail d = {0};
     CHECK_OK(file_read(&text, check_data("qwen3_embedding/tokenizer.json"), &d), d);
-    const char *at = strstr(bytes_str(&text), SEQUENCE), *single = at ? strstr(at, SINGLE) : NULL;
+    const char *added = strstr(bytes_str(&text), ADDED);
+    const char *at = added ? strstr(added, SEQUENCE) : NULL, *single = at ? strstr(at, SINGLE) : NULL;
     CHECK(at && single);
     for (size_t i = 0; single && i < ARRAY_LEN(VARIANTS); i++) {
         folder_make(dir);
@@ -198,8 +201,9 @@ static void test_behind(void)
         }
         snprintf(to, sizeof to, "%s/tokenizer.json", dir);
         FILE *f = fopen(to, "wb");
-        const char *behind = at + strlen(SEQUENCE);
-        CHECK(f && fprintf(f, "%.*s%s%.*s%s%s", (int)(at - bytes_str(&text)), bytes_str(&text),
+        const char *behind = at + strlen(SEQUENCE), *tokens = added + strlen(ADDED);
+        CHECK(f && fprintf(f, "%.*s%s%.*s%s%.*s%s%s", (int)(tokens - bytes_str(&text)), bytes_str(&text),
+                           "{\"id\":0,\"content\":\"!\",\"special\":true},", (int)(at - tokens), tokens,
                            VARIANTS[i].instead, (int)(single - behind), behind,
                            VARIANTS[i].keeps ? SINGLE : "\"double\"", single + strlen(SINGLE)) > 0);
         CHECK(f && fclose(f) == 0);
@@ -216,6 +220,7 @@ static void test_behind(void)
 #undef END_PART
 #undef TWO_ENDS
 #undef EIGHT_ENDS
+#undef FIRST_PART
 }
 
 static void test_bad(void)

@@ -60,6 +60,22 @@ test('every reader lets the page go on, and ends where it is told that it takes 
     }
 });
 
+test('a sheet lets the page go on behind each of its rows and tables', async () => {
+    const { breathe } = Writer.prototype;
+    const blocks = [];
+    Writer.prototype.breathe = async function () {
+        blocks.push(this.blocks.length);
+    };
+    try {
+        const rows = [1, 3, 5].map((row) => `<row r="${row}"><c t="str"><v>${row}</v></c></row>`).join('');
+        const { text } = await read(zip({ ...xlsx(''), 'xl/worksheets/sheet1.xml': `<worksheet><sheetData>${rows}</sheetData></worksheet>` }));
+        assert.deepEqual(text.filter((line) => /\d/.test(line)), ['| 1 |', '| 3 |', '| 5 |']);
+        assert.deepEqual(blocks, [1, 1, 1, 2, 3, 4], 'its heading is the first block');
+    } finally {
+        Writer.prototype.breathe = breathe;
+    }
+});
+
 test('a sheet that is too large is read to its last whole row, and the rest is named', async () => {
     const { part } = Zip.prototype;
     for (const prefix of ['', 'x:']) {

@@ -1,5 +1,5 @@
 /** What the page as a whole shows and does, as the files in shown/ say (shown.mjs). */
-import { Node, done, withoutBrowser } from './made_up_lit.mjs';
+import { Node, done, flat, withoutBrowser } from './made_up_lit.mjs';
 import { chatOf, listeners, madeUp, media, time, wire, written } from './shown.mjs';
 
 for (const name of ['app', 'preview', 'viewer', 'share', 'server-status', 'prompts', 'model-list', 'tools-menu', 'hub-models', 'tool-offers']) await withoutBrowser(`views/${name}.js`);
@@ -99,6 +99,18 @@ function handlerOf(view, type) {
     const at = strings.findIndex((text) => text.endsWith(`@${type}=`));
     return (detail) => values[at].call(view, { detail });
 }
+/** A file is chosen, which holds these chats, where the others are already. @param {string[]|null} chats by their only question */
+const brings = (chats, known = []) => async (view) => {
+    const ofText = (text) => ({ messages: { m1: { id: 'm1', role: 'user', text, created: 1 } } });
+    const handlers = [];
+    view.part = 'browser';
+    const [, at] = /accept="\.json,[^>]*@change="(\d+)"/.exec(flat(view.render(), handlers));
+    const target = { files: [new File([JSON.stringify({ format: 'parley-chats', version: 1, chats: chats?.map((text) => ({ messages: Object.values(ofText(text).messages) })) })], 'a.json')], value: 'a.json' };
+    view.part = 'chat';
+    view.chat.all = async () => known.map(ofText);
+    await handlers[at]({ target });
+    done.push(`the field has "${target.value}"`);
+};
 written('page', [
     { says: 'empty', element: 'parley-app', presses: /^(click|chosen|toggle|edit-last).*(To the message|aside|scrim|Show the list|About|status$|Temporary|New chat|Keyboard|Settings$|chat-composer)/, found: parts(), given: ofPage(), does: {
         ...keys(...KEYS), 'another chat by its address': () => ((location.hash = '#/c/c9'), listeners.hashchange()), 'a chat that is not there': () => ((location.hash = '#/c/none'), listeners.hashchange()),
@@ -111,6 +123,9 @@ written('page', [
         'chats as Markdown': (view) => handlerOf(view, 'take-chat')({ id: 'c1', kind: 'markdown' }), 'chats as JSON': (view) => handlerOf(view, 'take-chat')({ id: 'c1', kind: 'json' }), 'chats on paper': async (view) => (handlerOf(view, 'take-chat')({ id: 'c1', kind: 'print' }), time.pass(20)), 'none on paper': (view) => handlerOf(view, 'take-chat')({ id: 'none', kind: 'print' }), 'none': (view) => handlerOf(view, 'take-chat')({ id: 'none', kind: 'json' }),
         'prompts': (view) => handlerOf(view, 'edit-prompts')(), 'the list': (view) => handlerOf(view, 'toggle-sidebar')(), 'the search is left': (view) => handlerOf(view, 'left-search')(),
         'code': (view) => handlerOf(view, 'show-preview')({ code: '<p>', language: 'html' }),
+    } },
+    { says: 'chats of a file', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage(), until: ({ notice }) => notice, does: {
+        'one': brings(['a']), 'two, and one that was here': brings(['a', 'b', 'c'], ['c']), 'one, and two that were here': brings(['a', 'b', 'c'], ['b', 'c', 'd']), 'two that were here': brings(['a', 'b'], ['a', 'b']), 'none': brings(null),
     } },
     { says: 'on a phone', element: 'parley-app', presses: /^(click|chosen) .*(aside|scrim|Show the list)/, found: parts(), given: ofPage([], { narrow: true, current: { temporary: true } }), after: (view) => void (view.drawer = true), does: keys('Escape', 'Ctrl+b', 'Ctrl+k') },
     { says: 'with a conversation', element: 'parley-app', presses: /^click button (Latest|Show|Undo|Close this|Quote|Settings of)|own-options/, found: parts(), given: ofPage([asked('m1'), { id: 'm2', role: 'assistant', text: 'A\n```html\n<p>\n```', created: 1, context: { used: 81 } }], { busy: true, current: { options: { temperature: 0.5, beside: 'gpu/x' } } }), after: (view) => Object.assign(view, { pinned: false, shown: 1, notice: { text: 'Gone.', action: 'Undo', undo: () => done.push('undone') }, quote: { text: 'said', right: 5, bottom: 5 }, dragging: true }), does: {
