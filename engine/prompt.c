@@ -7,6 +7,9 @@
 #include "base/limits.h"
 #include "text/jinja/chat_template.h"
 
+/* What the values of a conversation may take, and what rendering it may. */
+static const size_t ARENA_BYTES = LIMIT_RENDERED_BYTES * 4;
+
 /* What building the template's variables needs everywhere. */
 typedef struct builder {
     const chat_template *template;
@@ -17,6 +20,7 @@ typedef struct builder {
     guard guard;
     bool splits_thinking; /* the template wants the reasoning of an answer apart from its text */
     bytes guarded;        /* reused for each string */
+    bool lacked_memory;   /* the machine had none for a string outside the arena */
     /* as the template takes them, without an answer that is to be continued */
     chat_message *messages;
     jinja_value **values; /* [n] */
@@ -28,6 +32,7 @@ static jinja_value *user_string(builder *b, const char *text, size_t len)
 {
     bytes_clear(&b->guarded);
     guard_text(&b->guard, &b->guarded, text, len);
+    b->lacked_memory |= b->guarded.no_memory;
     return b->guarded.failed ? NULL : jinja_str(b->a, bytes_str(&b->guarded), b->guarded.len);
 }
 
@@ -205,6 +210,7 @@ static jinja_value *arguments_value(builder *b, const chat_tool_call *call)
     } else {
         bytes_append_str(&text, "{}");
     }
+    b->lacked_memory |= text.no_memory;
     jinja_value *value = text.failed ? NULL : user_string(b, bytes_str(&text), text.len);
     bytes_deinit(&text);
     return value;
@@ -368,15 +374,29 @@ static jinja_value *template_vars(builder *b, size_t begin, size_t end)
     return ok ? vars : NULL;
 }
 
+/* Why there was no room for what the conversation is made into: the machine has no memory, or a bound is reached. */
+static err_code no_room(const builder *b, err_detail *detail)
+{
+    if (!b->a || arena_lacked_memory(b->a) || b->lacked_memory) {
+        return err_set(detail, ERR_NOMEM, "there is not enough memory to render this conversation");
+    }
+    return err_set(detail, ERR_LIMIT, "this conversation takes more than %zu MiB to render; shorten it",
+                   ARENA_BYTES >> 20);
+}
+
 /* Renders the head and messages begin to end. spans: [n], filled for these, at their own indices. */
 static err_code render(builder *b, bytes *out, chat_template_trace *trace, size_t begin, size_t end,
                        err_detail *detail)
 {
-    arena *a = arena_create(LIMIT_RENDERED_BYTES * 4);
+    arena *a = arena_create(ARENA_BYTES);
     jinja_value *vars = a ? template_vars(b, begin, end) : NULL;
-    err_code err = vars
-                       ? chat_template_render(b->template, out, trace, vars, &b->guard, a, detail)
-                       : err_set(detail, ERR_NOMEM, "there is not enough memory to render this conversation");
+    err_code err = ERR_OK;
+    if (vars) {
+        err = chat_template_render(b->template, out, trace, vars, &b->guard, a, detail);
+    } else {
+        err = a ? no_room(b, detail)
+                : err_set(detail, ERR_NOMEM, "there is not enough memory to render a conversation");
+    }
     const size_t n_head = head_len(b);
     if (begin > n_head) {
         memmove(trace->spans + begin, trace->spans + n_head, (end - begin) * sizeof *trace->spans);
@@ -440,7 +460,7 @@ static err_code restore_round(builder *b, history *h, size_t begin, size_t end, 
         bytes text;
         chat_template_trace trace = {.spans = arena_calloc(b->a, b->n, sizeof *trace.spans)};
         if (!trace.spans || h->n_rendered > RESTORED_BYTES) {
-            return trace.spans ? ERR_OK : err_set(detail, ERR_NOMEM, "there is not enough memory");
+            return trace.spans ? ERR_OK : no_room(b, detail);
         }
         bytes_init(&text, LIMIT_RENDERED_BYTES);
         err = render(b, &text, &trace, froms[i], end, &inner);
@@ -520,7 +540,7 @@ static err_code render_stable(builder *b, bytes *out, size_t *history_len, err_d
                  .pieces = arena_calloc(b->a, b->n + 1, sizeof *h.pieces),
                  .piece_len = arena_calloc(b->a, b->n + 1, sizeof *h.piece_len)};
     if (!h.trace.spans || !h.pieces || !h.piece_len) {
-        return err_set(detail, ERR_NOMEM, "there is not enough memory to render this conversation");
+        return no_room(b, detail);
     }
     bytes_init(&h.text, LIMIT_RENDERED_BYTES);
     err_code err = render(b, &h.text, &h.trace, 0, b->n, detail);
@@ -548,7 +568,7 @@ static err_code build_messages(builder *b, const chat_message **continued, err_d
         b->values[i] = message_value(b, &b->messages[i]);
         ok = b->values[i] != NULL;
     }
-    return ok ? ERR_OK : err_set(detail, ERR_NOMEM, "there is not enough memory to render this conversation");
+    return ok ? ERR_OK : no_room(b, detail);
 }
 
 err_code prompt_render(bytes *out, size_t *history_len, const tokenizer *tok, const chat_template *template,
@@ -559,14 +579,13 @@ err_code prompt_render(bytes *out, size_t *history_len, const tokenizer *tok, co
                  .think = style->think ? style->think : &THINK_TAGS,
                  .in = in,
                  .guard = {{tokenizer_markers(tok), chat_template_markers(template)}},
-                 .a = arena_create(LIMIT_RENDERED_BYTES * 4)};
+                 .a = arena_create(ARENA_BYTES)};
     const chat_message *continued = NULL;
     const char *source = chat_template_text(template);
     size_t len = 0;
     bytes_init(&b.guarded, LIMIT_RENDERED_BYTES);
     b.splits_thinking = strstr(source, "reasoning_content") || strstr(source, "</think>");
-    err_code err = b.a ? build_messages(&b, &continued, detail)
-                       : err_set(detail, ERR_NOMEM, "there is not enough memory to render this conversation");
+    err_code err = b.a ? build_messages(&b, &continued, detail) : no_room(&b, detail);
     if (err == ERR_OK) {
         err = render_stable(&b, out, &len, detail);
     }
@@ -574,7 +593,9 @@ err_code prompt_render(bytes *out, size_t *history_len, const tokenizer *tok, co
         append_answer(out, tok, b.think, continued);
     }
     if (err == ERR_OK && out->failed) {
-        err = err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt");
+        err = out->no_memory ? err_set(detail, ERR_NOMEM, "there is not enough memory for this prompt")
+                             : err_set(detail, ERR_LIMIT, "this prompt is longer than %zu MiB; shorten it",
+                                       out->max >> 20);
     }
     if (history_len) {
         *history_len = len;

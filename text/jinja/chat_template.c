@@ -138,7 +138,10 @@ err_code chat_template_render(const chat_template *t, bytes *out, chat_template_
                               const jinja_value *vars, const guard *g, arena *a, err_detail *detail)
 {
     if (!vars || vars->type != JINJA_DICT) {
-        return err_set(detail, ERR_NOMEM, "no memory for the chat template's variables");
+        return arena_lacked_memory(a)
+                   ? err_set(detail, ERR_NOMEM, "no memory for the chat template's variables")
+                   : err_set(detail, ERR_LIMIT,
+                             "the chat template's variables do not fit the memory for rendering it");
     }
     jinja_render r = {.program = &t->program,
                       .m = {.arena = a, .block = MEMORY_BLOCK},

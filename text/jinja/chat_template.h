@@ -66,7 +66,7 @@ typedef struct chat_template_trace {
 /* Renders with `vars` (a dict: messages, tools, add_generation_prompt, bos_token, eos_token, ...)
  * and appends the text to out. ERR_INVALID: raise_exception, with the template's message; a type
  * error or an undefined variable, with the template's line. ERR_LIMIT: the bounds above or
- * out->max. ERR_NOMEM: the arena is full.
+ * out->max. A full arena is such a bound, too; ERR_NOMEM: the machine has no memory.
  *
  * trace: NULL, or receives what was seen on the way.
  *

@@ -44,7 +44,8 @@ bool jinja_defined(jinja_render *r, const jinja_value *v)
 bool jinja_check_memory(jinja_render *r)
 {
     if (!r->err && (r->m.failed || r->capture.failed || r->out->failed)) {
-        const bool no_memory = r->m.failed || r->capture.no_memory || r->out->no_memory;
+        const bool no_memory =
+            r->m.no_memory || arena_lacked_memory(r->m.arena) || r->capture.no_memory || r->out->no_memory;
         r->err = err_set(r->detail, no_memory ? ERR_NOMEM : ERR_LIMIT,
                          "the chat does not fit the memory for rendering the chat template");
     }

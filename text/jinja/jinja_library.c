@@ -169,7 +169,8 @@ void jinja_begin_text(jinja_render *r, bytes *b)
 bool jinja_finish_text(jinja_render *r, bytes *b, jinja_value *out)
 {
     const bool ok = !b->failed && !r->err;
-    r->m.failed = r->m.failed || b->no_memory;
+    r->m.no_memory |= b->no_memory;
+    r->m.failed |= b->no_memory;
     if (ok) {
         *out = jinja_text(&r->m, bytes_str(b), b->len);
     }

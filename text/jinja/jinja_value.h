@@ -54,6 +54,7 @@ typedef struct jinja_memory {
     size_t left;
     size_t block; /* block size; 0 = every piece straight from the arena */
     bool failed;
+    bool no_memory; /* the machine had none for a text outside the arena: `failed`, too */
 } jinja_memory;
 
 typedef struct jinja_seq {

@@ -132,10 +132,10 @@ static void test_limits(void)
         CHECK(seconds < 20);
     }
     CHECK_INT(render_once("0123456789", 9, ARENA_MAX), ERR_LIMIT);
-    CHECK_INT(render_once("{{ 'a' ~ 'b' }}", 1000, 40), ERR_NOMEM);
+    CHECK_INT(render_once("{{ 'a' ~ 'b' }}", 1000, 40), ERR_LIMIT);
     CHECK_INT(render_once("{% for a in range(1000) %}0123456789{% endfor %}", 9999, ARENA_MAX), ERR_LIMIT);
     CHECK_INT(render_once("{% for a in range(1000) %}0123456789{% endfor %}", 10000, ARENA_MAX), ERR_OK);
-    CHECK_INT(render_once("{% set x = 'y' * 5000000 %}", 6 << 20, 1 << 20), ERR_NOMEM);
+    CHECK_INT(render_once("{% set x = 'y' * 5000000 %}", 6 << 20, 1 << 20), ERR_LIMIT);
 }
 
 /* Deeply nested source: an error, never a crash. */
