@@ -94,7 +94,7 @@ def quantize(row, bits, group, kind):
         steps = round(edge / scale)
         scale = to_type(edge / steps if steps else scale, kind)
         bias = to_type(edge if steps else 0.0, kind)
-        q = [min(top, max(0, round((w - bias) / scale))) for w in part]
+        q = [c if 0 <= (c := round((w - bias) / scale)) <= top else top * (c > 0) for w in part]
         codes += q
         scales.append(scale)
         biases.append(bias)
@@ -103,6 +103,7 @@ def quantize(row, bits, group, kind):
 
 
 E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6]
+E2M1_MIDDLES = [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5]  # a number in the middle gets the smaller one
 
 
 def quantize_mxfp4(row):
@@ -111,9 +112,9 @@ def quantize_mxfp4(row):
         part = row[g : g + 32]
         largest = max(map(abs, part))
         e = max(-127, min(127, math.floor(math.log2(largest)) - 2)) if largest else -127
-        grid = [v * 2.0**e for v in E2M1]
-        exact += [min(grid, key=lambda v: abs(v - w)) for w in part]
-        codes += map(grid.index, exact[g:])
+        sizes = [bisect.bisect_left(E2M1_MIDDLES, abs(w) * 2.0**-e) for w in part]
+        codes += [size + 8 if w < 0 and size else size for w, size in zip(part, sizes)]
+        exact += [E2M1[c] * 2.0**e for c in codes[g:]]
         scales.append(e + 127)
     return codes, scales, exact
 
@@ -140,10 +141,13 @@ def quantize_fp8(values, rows, K):
 
 def stream(codes, bits):
     """Codes as one stream of bits in 32-bit words, the lowest first."""
-    word = 0
-    for i, c in enumerate(codes):
-        word |= c << i * bits
-    return [word >> 32 * i & 0xFFFFFFFF for i in range(len(codes) * bits // 32)]
+    words = []
+    for g in range(0, len(codes), 32):  # 32 codes are whole words
+        word = 0
+        for c in reversed(codes[g : g + 32]):
+            word = word << bits | c
+        words += [word >> 32 * i & 0xFFFFFFFF for i in range(bits)]
+    return words
 
 
 def split_turned(name, kind, shape, values):
