@@ -194,13 +194,14 @@ static int on_connection_event(net_conn *c, enum lws_callback_reasons reason, vo
     case LWS_CALLBACK_CLOSED_HTTP:
     case LWS_CALLBACK_RAW_CLOSE:
         conn_closed(c);
-        return 0;
+        break;
     case LWS_CALLBACK_WSI_DESTROY:
         conn_destroy(c);
-        return 0;
+        break;
     default:
-        return 0;
+        break;
     }
+    return 0;
 }
 
 static int on_lws(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -25,11 +26,12 @@ enum {
     PONG_S = 7,
     RATE = 100
 };
-enum { SEEN_BYTES = 1 << 16, PIECE = 4096, CLIENTS = 5 };
+enum { SEEN_BYTES = 1 << 16, PIECE = 1 << 17, CLIENTS = 5, MUCH = 4 << 20 };
 
 /* ---- the server ---- */
 
 static net *server;
+static size_t send_rate;
 static char folder[FOLDER_NAME], socket_file[100];
 static struct {
     int requests, timers, half_closed, closed, done, opened, messages;
@@ -123,7 +125,7 @@ static void on_timer(void *ctx)
 
 static void open_server(bool is_tcp)
 {
-    const char *const hosts[] = {is_tcp ? "127.0.0.1" : socket_file};
+    const char *const hosts[] = {socket_file, "127.0.0.1"};
     const net_callbacks callbacks = {.on_head = on_head,
                                      .on_body = on_body,
                                      .on_request = on_request,
@@ -136,7 +138,7 @@ static void open_server(bool is_tcp)
                                      .on_wake = on_wake,
                                      .on_timer = on_timer};
     const net_options options = {.hosts = hosts,
-                                 .n_hosts = 1,
+                                 .n_hosts = is_tcp ? 2 : 1,
                                  .max_body = 1 << 20,
                                  .max_message = 1 << 16,
                                  .max_header = 8192,
@@ -147,6 +149,7 @@ static void open_server(bool is_tcp)
                                  .body_timeout_s = BODY_S,
                                  .min_body_rate = RATE,
                                  .send_timeout_s = SEND_S,
+                                 .send_rate = send_rate,
                                  .ws_ping_s = PING_S,
                                  .ws_pong_s = PONG_S};
     err_detail d = {0};
@@ -166,7 +169,8 @@ static void pass(double seconds)
 
 static char seen[SEEN_BYTES]; /* what came since the last look */
 
-static int client(void)
+/* One that was not accepted yet. */
+static int caller(void)
 {
     struct sockaddr_un file = {.sun_family = AF_UNIX};
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)net_port(server))};
@@ -175,6 +179,12 @@ static int client(void)
     const bool is_tcp = net_port(server) > 0;
     const int fd = socket(is_tcp ? AF_INET : AF_UNIX, SOCK_STREAM, 0);
     CHECK(connect(fd, is_tcp ? (void *)&address : (void *)&file, is_tcp ? sizeof address : sizeof file) == 0);
+    return fd;
+}
+
+static int client(void)
+{
+    const int fd = caller();
     pass(0);
     return fd;
 }
@@ -225,12 +235,18 @@ static void ends_after(int fd, double seconds, const char *last)
 
 #define HEAD(method, path) method " " path " HTTP/1.1\r\nHost: h\r\n"
 
-static void reply(const char *text)
+static void reply_bytes(const char *text, size_t n, bool lives)
 {
     net_send_reply(
         server, at.conn,
-        &(net_reply){.status = 200, .content_type = "text/plain", .body = text, .body_bytes = strlen(text)});
+        &(net_reply){
+            .status = 200, .content_type = "text/plain", .body = text, .body_bytes = n, .body_lives = lives});
     pass(0);
+}
+
+static void reply(const char *text)
+{
+    reply_bytes(text, strlen(text), false);
 }
 
 /* ---- tests ---- */
@@ -266,6 +282,16 @@ static void test_heads(void)
     reply("yes");
     (void)heard(fd);
     ends_after(fd, IDLE_S, "");
+
+    fd = caller(); /* whatever descriptor is the lowest that is free */
+    close(STDIN_FILENO);
+    pass(0);
+    const int before = at.requests;
+    say(fd, HEAD("GET", "/") "\r\n");
+    CHECK_INT(at.requests, before + 1);
+    close(fd);
+    pass(1);
+    CHECK_INT(open("/dev/null", O_RDONLY), STDIN_FILENO);
 }
 
 static void test_bodies(void)
@@ -441,14 +467,19 @@ static void test_half_closed(void)
     CHECK_INT(at.closed, closed + 1);
 }
 
+static void stream(int fd, size_t n, bool ends)
+{
+    say(fd, HEAD("GET", "/") "\r\n");
+    at.stream_left = n;
+    at.ends = ends;
+    net_begin_stream(server, at.conn, 200, "text/plain", NULL);
+    pass(0);
+}
+
 static int begin_stream(size_t n)
 {
     const int fd = client();
-    say(fd, HEAD("GET", "/") "\r\n");
-    at.stream_left = n;
-    at.ends = true;
-    net_begin_stream(server, at.conn, 200, "text/plain", NULL);
-    pass(0);
+    stream(fd, n, true);
     return fd;
 }
 
@@ -512,6 +543,10 @@ static void test_share(void)
             share < 1000);
     }
     CHECK_INT(other.since_ns, begin + 10 * MADE_UP_S); /* the next seconds count anew */
+    for (size_t rate = 1; rate <= 7; rate++) {         /* the least there can be */
+        other = u;
+        CHECK(net_unread_look(&other, pair[0], sent + 10 * rate - 1, true, begin + 10 * MADE_UP_S, 10, rate));
+    }
     other = u;
     CHECK(!net_unread_look(&other, pair[0], sent + 1, true, begin + 10 * MADE_UP_S, 10, 0)); /* any rate */
     other = u;
@@ -590,6 +625,88 @@ static void test_sockets(void)
     pass(1);
 }
 
+static void take(int fd, size_t n)
+{
+    for (size_t taken = 0; taken < n;) {
+        const ssize_t got = recv(fd, seen, n - taken < sizeof seen ? n - taken : sizeof seen, MSG_DONTWAIT);
+        CHECK(got > 0);
+        taken += got > 0 ? (size_t)got : n;
+        pass(0);
+    }
+}
+
+/* More to send on the open connection. */
+static void feed(size_t n)
+{
+    at.stream_left = n;
+    net_want_write(server, at.conn);
+    pass(0);
+}
+
+static void take_all(int fd)
+{
+    at.stream_left = 0;
+    while (recv(fd, seen, sizeof seen, MSG_DONTWAIT) > 0) {
+        pass(0);
+    }
+    pass(1);
+}
+
+/* With a rate: who has taken what was on its way, but is slower, has done enough only if nothing waits behind it. */
+static void test_rates(void)
+{
+    enum { STREAM, SOCKET, REPLY, KINDS, TAKEN = 500000 };
+    static const char body[MUCH];
+    for (int kind = 0; kind < KINDS; kind++) {
+        const int fd = kind == SOCKET ? open_socket() : client(), closed = at.closed;
+        if (kind == STREAM) {
+            stream(fd, MUCH, true);
+        } else if (kind == SOCKET) {
+            feed(MUCH);
+        } else {
+            say(fd, HEAD("GET", "/") "\r\n");
+            reply_bytes(body, sizeof body, true);
+        }
+        pass(1);
+        take(fd, TAKEN);
+        pass(SEND_S - 3);
+        CHECK_INT(at.closed, closed);
+        pass(4);
+        CHECK_INT(at.closed, closed + 1);
+        at.stream_left = 0;
+        close(fd);
+        pass(1);
+    }
+    for (int kind = STREAM; kind <= SOCKET; kind++) {
+        const int fd = kind == SOCKET ? open_socket() : client(), closed = at.closed;
+        if (kind == STREAM) {
+            stream(fd, 0, false);
+        }
+        for (int i = 0; i < SEND_S + 5; i++) {
+            feed(1000);
+            pass(1);
+            take(fd, 900);
+        }
+        CHECK_INT(at.closed, closed);
+        close(fd);
+        pass(1);
+    }
+    const int fd = begin_stream(MUCH), closed = at.closed;
+    pass(1);
+    take_all(fd);
+    stream(fd, MUCH, true); /* how slow it was with the one before does not count */
+    pass(5);
+    CHECK_INT(at.closed, closed);
+    take_all(fd);
+    say(fd, HEAD("GET", "/") "\r\n"); /* an answer that nobody has read, and a long computation behind it */
+    reply("yes");
+    say(fd, HEAD("GET", "/") "\r\n");
+    pass(4 * SEND_S);
+    CHECK_INT(at.closed, closed);
+    close(fd);
+    pass(1);
+}
+
 static void test_limits(void)
 {
     int fds[CLIENTS + 1], n = 0;
@@ -624,9 +741,13 @@ int main(void)
     test_sockets();
     test_limits();
     net_close(server);
+    send_rate = 20000; /* more than what lies in the system's buffers, in all of the time */
+    open_server(false);
+    test_rates();
+    net_close(server);
     open_server(true);
     CHECK(net_is_local(server));
-    test_limits();
+    test_limits(); /* of the second of its addresses */
     net_close(server);
     CHECK_DONE();
 }
