@@ -2,6 +2,9 @@
  * key, transfers that break, ranges, files that are not what was promised. */
 #include "server/hub/hub_client.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include "base/clock.h"
 #include "base/hash.h"
 #include "server/media/fetch.h"
@@ -193,6 +196,27 @@ static void test_refusals(void)
     place = known;
 }
 
+/* What a refusal says beside its status is read for a while only. */
+static void test_long_refusals(void)
+{
+    enum { MOST = 1 << 16 };
+    static const struct {
+        size_t n; /* bytes at once, then one a second */
+        double took_s;
+    } ROWS[] = {{10, 3}, {MOST, 1}, {MOST + 1, 0}};
+    static char long_answer[MOST + 512];
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        const int n =
+            snprintf(long_answer, 256, "HTTP/1.1 404 No\r\nContent-Length: %zu\r\n\r\n", ROWS[i].n + 3);
+        memset(long_answer + n, 'x', ROWS[i].n);
+        memcpy(long_answer + n + ROWS[i].n, LATER "x" LATER "x" LATER "x", 7);
+        answers[HUB][0] = long_answer;
+        answers[HUB][1] = NULL;
+        CHECK_INT(run(), ERR_NOT_FOUND);
+        CHECK(took_s >= ROWS[i].took_s && took_s < ROWS[i].took_s + 0.5);
+    }
+}
+
 /* ---- redirects ---- */
 
 static void test_redirects(void)
@@ -345,6 +369,10 @@ static void test_files(void)
     CHECK_HAS(detail.text, "a.bin is larger than the hub lists it");
     CHECK_INT(n_asked, 1);
     is_kept(NULL);
+    SAYS(HUB, PLAIN_HEAD "01234" LATER "56789+" LATER "and on" CUT); /* not what was right of it, either */
+    CHECK_INT(run(), ERR_CORRUPT);
+    CHECK(took_s >= 1 && took_s < 1.5);
+    is_kept(NULL);
 
     char path[256]; /* all of it lay there */
     snprintf(path, sizeof path, "%s/blobs/%s.incomplete", folder, file.key);
@@ -419,6 +447,44 @@ static void test_many(void)
     }
 }
 
+static char lock_file[256];
+static bool was_free; /* when a tick came while the second file was fetched */
+
+static void look_at_lock(void *ctx)
+{
+    const hub_task *tasks = ctx;
+    if (tasks[0].phase == HUB_DONE && tasks[1].phase == HUB_FETCHING) {
+        const int fd = open(lock_file, O_RDWR | O_CLOEXEC);
+        was_free = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+        close(fd);
+    }
+}
+
+/* A file that is whole is let go of, though others are not there yet. */
+static void test_locks(void)
+{
+    hub_file files[2];
+    hub_task tasks[2];
+    hub_client *c = hub_client_create(&place);
+    static const char *const CONTENTS[] = {"first", "second"};
+    for (size_t i = 0; i < 2; i++) {
+        wants("a", CONTENTS[i]);
+        files[i] = file;
+        tasks[i] = (hub_task){.path = "/x", .file = &files[i], .repo_dir = folder, .locks_dir = folder};
+    }
+    snprintf(lock_file, sizeof lock_file, "%s/%s.lock", folder, files[0].key);
+    n_answered[HUB] = 0;
+    SAYS(HUB, PLAIN("first"), LATER PLAIN("second"));
+    CHECK_OK(hub_client_run(c, tasks, 2, 1, look_at_lock, tasks, &detail), detail);
+    CHECK(was_free);
+    hub_client_destroy(c);
+    for (size_t i = 0; i < 2; i++) {
+        file = files[i];
+        is_kept(CONTENTS[i]);
+    }
+    file.path[0] = '\0';
+}
+
 int main(void)
 {
     char path[128];
@@ -434,10 +500,12 @@ int main(void)
     unsetenv("all_proxy");
     text = bytes_empty(1 << 20);
     test_refusals();
+    test_long_refusals();
     test_redirects();
     test_files();
     test_documents();
     test_many();
+    test_locks();
     bytes_deinit(&text);
     made_up_close();
     fetch_stop();
