@@ -2,8 +2,11 @@
  * is made up. */
 #include "server/chat/chat_client.h"
 
+#include <sys/resource.h>
+
 #include "server/media/fetch.h"
 #include "tests/folder.h"
+#include "tests/open_files.h"
 #include "tests/said.h"
 #include "tests/server/made_up_server.h"
 
@@ -190,6 +193,46 @@ static void test_models(chat_client *c)
     says = PLAIN("{\"data\":[{\"id\":\"one\"}]}");
     CHECK_INT(chat_client_model(c, &tight, &detail), ERR_NOMEM);
     bytes_deinit(&tight);
+
+    bytes out = bytes_empty(100); /* in pieces, and one that is too long: it is not read to its end */
+    says = PLAIN_HEAD "{\"data\":[{\"id\":" LATER "\"one\"}]}" CUT;
+    CHECK_OK(chat_client_model(c, &out, &detail), detail);
+    CHECK_STR(bytes_str(&out), "one");
+    static char endless[(4 << 20) + 200];
+    const int n = snprintf(endless, sizeof endless, "%s", PLAIN_HEAD "{\"data\":[{\"id\":\"one\"},");
+    memset(endless + n, ' ', 4 << 20);
+    memcpy(endless + n + (4 << 20), LATER "{}]}" CUT, 7);
+    says = endless;
+    const int64_t began = made_up_ns;
+    CHECK_INT(chat_client_model(c, &out, &detail), ERR_UPSTREAM);
+    CHECK_HAS(detail.text, "/models answers 200 and no list of models");
+    CHECK(made_up_ns - began < MADE_UP_S);
+    bytes_deinit(&out);
+}
+
+/* Without descriptors there is no client; which server is asked by way of a proxy. */
+static void test_ways(const char *proxy)
+{
+    chat_server far, unheard;
+    struct rlimit known, none;
+    CHECK_OK(chat_server_parse(&far, "https://far.example", &detail), detail);
+    CHECK_OK(chat_server_parse(&unheard, "unix:/no", &detail), detail);
+    CHECK(getrlimit(RLIMIT_NOFILE, &known) == 0);
+    none = (struct rlimit){.rlim_max = known.rlim_max};
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    CHECK(!chat_client_create(&far, NULL));
+    CHECK(setrlimit(RLIMIT_NOFILE, &known) == 0);
+
+    chat_client *c = chat_client_create(&far, NULL);
+    setenv("https_proxy", proxy, 1);
+    CHECK_INT(ask(c, "HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n"), ERR_UPSTREAM);
+    CHECK_STR(asked, "0 CONNECT far.example:443 HTTP/1.1||");
+    unsetenv("https_proxy");
+    chat_client_destroy(c);
+    c = chat_client_create(&unheard, NULL);
+    CHECK_INT(ask(c, ""), ERR_UPSTREAM);
+    CHECK_HAS(detail.text, "no server answers at /no: ");
+    chat_client_destroy(c);
 }
 
 static void test_addresses(void)
@@ -228,13 +271,20 @@ int main(void)
     chat_server tcp, file, none;
     folder_make(folder);
     snprintf(path, sizeof path, "%s/s", folder);
-    unsetenv("http_proxy");
+    setenv("http_proxy", "http://127.0.0.1:1", 1); /* plain http is of the own network */
+    unsetenv("no_proxy");
+    unsetenv("NO_PROXY");
     CHECK(fetch_start());
     made_up_answer = answer;
     made_up_world = made_up_serve;
     snprintf(url, sizeof url, "http://127.0.0.1:%d", made_up_listen(NULL));
     made_up_listen(path);
     test_addresses();
+    const size_t open = open_files();
+    test_ways(url);
+    while (made_up_serve()) {
+    }
+    CHECK_INT(open_files(), open);
     CHECK_OK(chat_server_parse(&tcp, url, &detail), detail);
     chat_client *c = chat_client_create(&tcp, "secret");
     test_answers(c);

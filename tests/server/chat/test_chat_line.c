@@ -6,9 +6,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <termios.h>
 
 #include "tests/folder.h"
+#include "tests/open_files.h"
 #include "tests/said.h"
 #include "tests/server/made_up_time.h"
 
@@ -261,7 +263,9 @@ int main(void)
     text = bytes_empty(1 << 20);
     open_terminal();
     test_columns();
+    struct stat kept;
     chat_line *l = open_line(path);
+    CHECK(stat(path, &kept) == 0 && (kept.st_mode & 07777) == 0600); /* nobody else reads what is asked */
     test_keys(l);
     test_history(l);
     test_pastes(l);
@@ -269,10 +273,12 @@ int main(void)
     READS(l, CHAT_LINE_TEXT, "the last", "the last\r");
     chat_line_close(l);
     setenv("TERM", "dumb", 1); /* does not mark what is pasted */
+    const size_t open = open_files();
     l = open_line(path);
     READS(l, CHAT_LINE_TEXT, "the last", "\020\r"); /* it is there the next time: Ctrl-P */
     CHECK(!strstr(screen, "2004"));
     chat_line_close(l);
+    CHECK_INT(open_files(), open);
     test_pipe();
     CHECK(dup2(line_fd, STDIN_FILENO) == STDIN_FILENO);
     l = open_line(NULL);
