@@ -397,6 +397,10 @@ static void test_files(void)
     CHECK_INT(history_store_open_file(st, SCOPE + 1, hex, &out, &d), ERR_NOT_FOUND);
     CHECK_INT(put(st, SCOPE + 1, "c", with_file(&h), &change, &d), ERR_NOT_FOUND);
     CHECK_INT(history_store_open_file(st, SCOPE, "../../etc/passwd", &out, &d), ERR_NOT_FOUND);
+    database_run(st->db, "ALTER TABLE files RENAME TO away"); /* what cannot be asked is no answer */
+    CHECK_INT(history_store_open_file(st, SCOPE, hex, &out, &d), ERR_INTERNAL);
+    CHECK(out.fd < 0);
+    database_run(st->db, "ALTER TABLE away RENAME TO files");
 
     /* A file leaves with its last chat, but not at once (a chat may be about to name it); leftovers
      * go at the start. */

@@ -20,9 +20,12 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)
     return 0;
 }
 
+static int n_rests; /* times at which it looked at no stream */
+
 int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
 {
     (void)c;
+    n_rests++;
     const int64_t left = until->tv_sec * MADE_UP_S + until->tv_nsec - made_up_ns;
     pthread_mutex_unlock(m);
     made_up_poll(NULL, 0, (int)((left + MADE_UP_S / 1000 - 1) / (MADE_UP_S / 1000)));
@@ -35,6 +38,7 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const s
 static upstreams *all;
 static char heard[1 << 14];
 static int64_t began;
+static gen_timings timings;                                        /* of the last end */
 static bool tells_lists;                                           /* requests for lists are told, too */
 static const char *lists[MADE_UP_SERVERS], *says[MADE_UP_SERVERS]; /* what servers answer */
 
@@ -79,6 +83,7 @@ static void on_event(void *ctx, gen_event *e)
         tell("%d %s", (int)e->request_id, text);
         break;
     default:
+        timings = e->timings;
         tell("%d %s%s%s%s%s", (int)e->request_id, FINISHES[e->finish], e->error ? " " : "",
              e->error ? err_name(e->error) : "", e->error ? ": " : "", e->message);
     }
@@ -190,7 +195,7 @@ static const char *hears(const char *urls, int gather_ms, const act *acts)
     began = made_up_ns;
     next_act = acts;
     heard[0] = '\0';
-    n_changes = made_up_gone = 0;
+    n_changes = n_rests = made_up_gone = 0;
     CHECK_OK(upstreams_create(&all, &settings, &hooks, &d), d);
     made_up_world = world;
     upstream_loop(all);
@@ -233,6 +238,9 @@ static void test_answers(void)
           {6, 'E', 0, NULL});
     CHECK_INT(n_changes, 2); /* its models, and that it answers */
     CHECK_INT(made_up_gone, 0);
+    CHECK_INT(n_rests, 0);
+    CHECK_NEAR(timings.ttft_ms, 1000, 10); /* of the first text, not of a later one */
+    CHECK_NEAR(timings.predicted_ms, 2000, 10);
     /* What follows sooner than gather_ms waits until then; the end waits for nothing. */
     HEARS(url[0], 50,
           "1.00 asked 0\n"
@@ -268,6 +276,19 @@ static void test_answers(void)
     CHECK_HAS(fast, "1.12 asked 0\n");
     CHECK_HAS(fast, "1.13 1 cancelled\n");
     CHECK_HAS(fast, "1.14 2 cancelled\n");
+    CHECK(n_rests >= 8); /* a piece each 2 ms is no reason to look each time */
+#define SLOW(a)                                                                                              \
+    DELTA(a) SOON SOON SOON DELTA(a)                                                                         \
+    SOON SOON SOON DELTA(a)                                                                                  \
+    SOON SOON SOON DELTA(a)                                                                                  \
+    SOON SOON SOON DELTA(a)                                                                                  \
+    SOON SOON SOON
+    const act slow[] = {
+        {0, 'A', 0, EVENTS_HEAD SLOW("1") SLOW("2") SLOW("3") SLOW("4") SLOW("5") SLOW("6") STOP CUT},
+        {1, 'S', 1, NULL},
+        {6, 'E', 0, NULL}};
+    CHECK_HAS(hears(url[0], 50, slow), "1 stop\n");
+    CHECK_INT(n_rests, 0); /* one each 6 ms is */
 }
 
 static void test_ends(void)
