@@ -24,6 +24,7 @@ typedef struct script {
     char health[64]; /* its path */
     char ids[MOST_IDS][ID_BYTES];
     int n_ids;
+    char owner[ID_BYTES]; /* the response that the last numbered event was of */
     int n_wrong;
 } script;
 
@@ -209,15 +210,14 @@ static bool join(bytes *a, const char *b, size_t n)
 static void take_number(script *s, bytes *event, long *last)
 {
     static const char NAME[] = "\"sequence_number\":", OWNER[] = "\"response_id\":\"";
-    static char owner[ID_BYTES];
     const char *at = strstr(bytes_str(event), NAME), *of = strstr(bytes_str(event), OWNER);
     if (!at) {
         return;
     }
     const size_t n_owner = of ? strcspn(of + sizeof OWNER - 1, "\"") : 0;
-    if (of && (strlen(owner) != n_owner || memcmp(owner, of + sizeof OWNER - 1, n_owner) != 0)) {
+    if (of && (strlen(s->owner) != n_owner || memcmp(s->owner, of + sizeof OWNER - 1, n_owner) != 0)) {
         *last = -1;
-        snprintf(owner, sizeof owner, "%.*s", (int)n_owner, of + sizeof OWNER - 1);
+        snprintf(s->owner, sizeof s->owner, "%.*s", (int)n_owner, of + sizeof OWNER - 1);
     }
     char *end;
     const long n = strtol(at + strlen(NAME), &end, 10);
