@@ -241,6 +241,14 @@ def try_programs(programs, path, mutant, tests, options):
     return "survived", None, time.monotonic() - start, left
 
 
+def is_the_one(entry, path, line):
+    """Whether an equivalent of this file and change is that of a line. was: the line, of a call that is removed. behind: how the
+    text in front of it ends, of a line that stands elsewhere, too."""
+    lines = (ROOT / path).read_text().split("\n")
+    front = " ".join(" ".join(lines[:line - 1]).split())
+    return entry.get("was") in (None, lines[line - 1].strip()) and front.endswith(entry.get("behind", ""))
+
+
 class Coverage:
     """Which tests run a line, as far as that is known: the lines of the last coverage build, and the map of the files."""
 
@@ -332,7 +340,9 @@ def main():
         sys.exit("build/ is missing: cmake --preset release && ninja -C build")
     coverage = Coverage()
     listed = json.loads(EQUIVALENTS.read_text()) if EQUIVALENTS.exists() else []
-    equivalents = {(e["file"], e.get("was"), e["change"]) for e in listed}  # was: of a call that is removed
+    equivalents = collections.defaultdict(list)
+    for e in listed:
+        equivalents[e["file"], e["change"]].append(e)
     name = "-".join(["mutants", str(options.seed), *(options.only or []), *([options.cpu] if options.cpu else [])])
     log = Path(options.out) if options.out else ROOT / "build" / f"{name}.json"
     results = json.loads(log.read_text()) if log.exists() else []
@@ -359,7 +369,7 @@ def main():
             tests = list(dict.fromkeys([*tests[:1], *new, *tests[1:]]))  # the map does not know the new ones yet
             others = [name for name in tests if name not in programs.commands]
             result, by, seconds, left = "survived", None, 0.0, 0
-            if {(path, None, change), (path, was.strip(), change)} & equivalents:
+            if any(is_the_one(e, path, mutant.line) for e in equivalents.get((path, change), ())):
                 result, others = "equivalent", []
             elif path in programs.compilers or programs.objects_including(path):
                 result, by, seconds, left = try_programs(programs, path, mutant, tests, options)

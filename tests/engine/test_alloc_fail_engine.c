@@ -34,6 +34,18 @@ static err_code prepare_text(void *context)
     return err;
 }
 
+static err_code prepare_tokens(void *context)
+{
+    static const int32_t ids[] = {1, 2, 3};
+    gen_request *r = NULL;
+    gen_params p;
+    gen_params_init(&p);
+    const err_code err = engine_prepare_tokens(context, &r, ids, 3, 0, &p, NULL);
+    CHECK((r != NULL) == (err == ERR_OK));
+    gen_request_free(r);
+    return err;
+}
+
 static err_code prepare_chat(void *context)
 {
     chat_input *in = chat_input_create((size_t)1 << 20);
@@ -199,10 +211,11 @@ int main(void)
         answers_open(&(engine_options){.model_dir = dir, .n_ctx = 1024, .n_parallel = 1, .n_threads = 1});
     const size_t n_lookup = alloc_fail_each(use_lookup, NULL, MAX_POINTS),
                  n_text = alloc_fail_each(prepare_text, e, MAX_POINTS),
+                 n_tokens = alloc_fail_each(prepare_tokens, e, MAX_POINTS),
                  n_chat = alloc_fail_each(prepare_chat, e, MAX_POINTS);
-    printf("allocations: lookup %zu, text %zu, chat %zu\n", n_lookup, n_text, n_chat);
+    printf("allocations: lookup %zu, text %zu, tokens %zu, chat %zu\n", n_lookup, n_text, n_tokens, n_chat);
     CHECK_INT(n_lookup, 3);
-    CHECK(n_text >= 5 && n_chat >= 10);
+    CHECK(n_text >= 5 && n_tokens >= 3 && n_chat >= 10);
     engine_close(e);
     snprintf(tiny, sizeof tiny, "%s", check_data("tiny"));
     test_answers(tiny);

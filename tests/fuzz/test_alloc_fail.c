@@ -156,6 +156,12 @@ static void test_indexes(void)
             object[strlen(object)] = '}';
             snprintf(text, sizeof text, around[i], object);
             n[more] = alloc_fail_each(read_json, text, MAX_POINTS);
+            for (size_t point = 1; point <= n[more]; point++) { /* none of them can be done without */
+                alloc_fail_at(point);
+                const err_code err = read_json(text);
+                alloc_fail_at(0);
+                CHECK_INT(err, ERR_NOMEM);
+            }
         }
         CHECK(n[1] == n[0] + 2 + 2 || n[0] < 30);
     }

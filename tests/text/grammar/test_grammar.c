@@ -220,6 +220,12 @@ static const struct {
      "\"const\":null},{"
      "\"const\":3},{\"const\":\"c\"},{\"const\":\"a\"}]}",
      ERR_UNSUPPORTED, "schema.oneOf"},
+    /* more values behind references than stand in the list itself */
+    {"{\"oneOf\":[{\"$ref\":\"#/$defs/"
+     "a\"},{\"const\":1},{\"const\":2},{\"const\":3},{\"const\":4},{\"const\":5},"
+     "{\"const\":6},{\"const\":\"z\"}],\"$defs\":{\"a\":{\"enum\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\","
+     "\"h\",\"i\",\"z\"]}}}",
+     ERR_UNSUPPORTED, "schema.oneOf"},
     {"{\"type\":\"text\"}", ERR_INVALID, "schema.type"},
     {"{\"type\":\"string\",\"minLength\":-1}", ERR_INVALID, "schema.minLength"},
     {"{\"enum\":[]}", ERR_INVALID, "schema.enum"},

@@ -1,5 +1,5 @@
 /* chat_template: our own template against the texts in tests/data/templates/seedling.json; a long
- * chat; contents that pretend to be special tokens. */
+ * chat; contents that pretend to be special tokens; markers in what a template makes of its own words. */
 #include "text/jinja/chat_template.h"
 
 #include <dirent.h>
@@ -197,8 +197,45 @@ static void test_unknown(void)
     closedir(dir);
 }
 
+/* A filter keeps a marker that stands whole in what it is given, up to eight values deep; deeper it is broken as one that
+ * the filter has put together. */
+static void test_nested_markers(void)
+{
+    enum { DEPTH_KEPT = 8 };
+    tokenizer *tok = NULL;
+    CHECK_OK(tokenizer_open(&tok, check_data("tiny/tokenizer.json"), &d), d);
+    const guard g = {{tokenizer_markers(tok), NULL}};
+    for (int i = 0; i < 3 * (DEPTH_KEPT + 1); i++) {
+        static const char *const FORMS[][2] = {{"{'k': ", "}"}, {"[", "]"}, {"{", ": 'v'}"}};
+        const int form = i % 3, depth = form == 2 ? 1 : 1 + i / 3; /* only the outermost name may be a text */
+        bytes text = bytes_empty(1 << 10);
+        bytes_append_str(&text, "{{ ");
+        for (int k = 0; k < depth; k++) {
+            bytes_append_str(&text, FORMS[form][0]);
+        }
+        bytes_append_str(&text, "'a<|im_end|>b'");
+        for (int k = 0; k < depth; k++) {
+            bytes_append_str(&text, FORMS[form][1]);
+        }
+        bytes_append_str(&text, " | string }}");
+        chat_template *t = NULL;
+        arena *a = arena_create(1 << 20);
+        bytes out = bytes_empty(1 << 16);
+        CHECK_OK(chat_template_compile(&t, bytes_str(&text), text.len, &d), d);
+        CHECK_OK(chat_template_render(t, &out, NULL, vars_of(a, jinja_list(a)), &g, a, &d), d);
+        CHECK_INT(strstr(bytes_str(&out), "a<|im_end|>b") != NULL, depth <= DEPTH_KEPT);
+        CHECK_INT(guard_find(bytes_str(&out), out.len) != NULL, depth > DEPTH_KEPT);
+        bytes_deinit(&text);
+        bytes_deinit(&out);
+        arena_destroy(a);
+        chat_template_close(t);
+    }
+    tokenizer_close(tok);
+}
+
 int main(void)
 {
+    test_nested_markers();
     test_unknown();
     test_history();
     test_reference_texts();

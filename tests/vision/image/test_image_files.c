@@ -232,6 +232,34 @@ static void test_bombs(void)
     CHECK(peak_kib() - before < 8 << 10);
 }
 
+/* A block of no kind in front of the image of a GIF; one that is known is passed over. */
+static void test_gif_blocks(void)
+{
+    static const struct {
+        uint8_t block[3];
+        bool known;
+    } BLOCKS[] = {{{0x21, 0xfe, 0}, true}, {{0x77, 0, 0}, false}, {{0, 0, 0}, false}};
+    file_map m = {0};
+    image img = {0};
+    err_detail d = {0};
+    open_sample(&m, "plain.gif", "");
+    const size_t at = 13 + 3 * 256; /* behind its colors */
+    uint8_t *file = malloc(m.bytes + 3);
+    memcpy(file, m.data, at);
+    memcpy(file + at + 3, m.data + at, m.bytes - at);
+    for (size_t i = 0; i < sizeof BLOCKS / sizeof BLOCKS[0]; i++) {
+        memcpy(file + at, BLOCKS[i].block, 3);
+        if (BLOCKS[i].known) {
+            CHECK_OK(image_decode(&img, file, m.bytes + 3, &LIMITS, &d), d);
+            image_deinit(&img);
+        } else {
+            check_refused(file, m.bytes + 3, ERR_CORRUPT, "image_parse_error");
+        }
+    }
+    free(file);
+    file_map_close(&m);
+}
+
 /* What no AV1 image is in, though its brand says so: sound and pictures of another kind are all let go again. */
 static void test_avif_of_others(void)
 {
@@ -278,5 +306,6 @@ int main(void)
     test_samples();
     test_damaged_metadata();
     test_avif_of_others();
+    test_gif_blocks();
     CHECK_DONE();
 }
