@@ -10,7 +10,8 @@
  *
  * A request for WS is a WebSocket: each line of its body is a message, "wait TYPE" in a line waits for one of that type. RAW:
  * its lines are sent as they stand; CUT: and nothing more will come. LEAVE TEXT before a request: its client is gone once it has
- * TEXT, or with LEAVE /PATH TEXT once that page says so; "leave" in a WebSocket likewise. UNTIL /PATH TEXT waits until the
+ * TEXT, or with LEAVE /PATH TEXT once that page says so; "leave" in a WebSocket likewise. END TEXT and END /PATH TEXT before the last
+ * request of a file: the server is told to end then, and the reply is what comes all the same. UNTIL /PATH TEXT waits until the
  * page says so. What is not the same each time is written as a sign: ids
  * as #1, #2, ... (in requests too), times @+SECONDS or @TIME, durations ~. Streamed texts are joined. PARLEY_WRITE=1 writes
  * the answers of today into the files.
@@ -244,8 +245,20 @@ static void read_some(script *s, int fd, const char *leave)
     bytes_deinit(&shown);
 }
 
-/* leave: see above, or NULL. */
-static void ask(script *s, const char *head, const char *body, const char *leave)
+/* Ends the server once it has said `when`, or once a page says so. */
+static void end_server(script *s, int fd, bytes *got, const char *when)
+{
+    if (when[0] == '/') {
+        wait_until(s, when);
+    } else {
+        receive(fd, got, when);
+    }
+    CHECK_INT(serve_thread_stop(s->server), 0);
+    s->server = NULL;
+}
+
+/* leave, ends: see above, or NULL. */
+static void ask(script *s, const char *head, const char *body, const char *leave, const char *ends)
 {
     bytes sent = bytes_empty(BYTES), got = bytes_empty(BYTES);
     const int fd = open_socket(s);
@@ -268,6 +281,9 @@ static void ask(script *s, const char *head, const char *body, const char *leave
     if (leave) {
         read_some(s, fd, leave);
     } else {
+        if (ends) {
+            end_server(s, fd, &got, ends);
+        }
         receive(fd, &got, NULL);
         write_reply(s, bytes_str(&got), got.len, strncmp(head, "HEAD", 4) != 0);
     }
@@ -526,7 +542,7 @@ static void take_exchange(script *s, const char **at)
     }
     bytes_str(&lines);
     char *text = lines.data, *line_end = strchr(text, '\n');
-    const char *leave = NULL;
+    const char *leave = NULL, *ends = NULL;
     if (strncmp(text, "UNTIL ", 6) == 0) {
         *line_end = '\0';
         wait_until(s, text + 6);
@@ -535,6 +551,10 @@ static void take_exchange(script *s, const char **at)
     }
     if (strncmp(text, "LEAVE ", 6) == 0) {
         leave = text + 6;
+        *line_end = '\0';
+        text = line_end + 1;
+    } else if (strncmp(text, "END ", 4) == 0) {
+        ends = text + 4;
         *line_end = '\0';
         text = line_end + 1;
     }
@@ -552,7 +572,7 @@ static void take_exchange(script *s, const char **at)
     if (strncmp(text, "WS ", 3) == 0) {
         ask_socket(s, text, body ? body : "");
     } else {
-        ask(s, text, body, leave);
+        ask(s, text, body, leave, ends);
     }
     bytes_deinit(&lines);
 }
@@ -602,7 +622,7 @@ static void run(const char *path)
     }
     static fake_options f_other;
     serve_thread *other = strstr(s.text, "!! ") == s.text ? start(&s, &f_other, "!! ", &s.other) : NULL;
-    serve_thread *t = start(&s, &f, "! ", &s.port);
+    s.server = start(&s, &f, "! ", &s.port);
     snprintf(s.health, sizeof s.health, "%s/health", f.serve.path_prefix ? f.serve.path_prefix : "");
     wait_for(&s, s.health, " 200 ");
     if (f.tools) { /* of --tools calculator,time */
@@ -623,7 +643,9 @@ static void run(const char *path)
             at += len;
         }
     }
-    CHECK_INT(serve_thread_stop(t), 0);
+    if (s.server) {
+        CHECK_INT(serve_thread_stop(s.server), 0);
+    }
     fake_options_end(&f);
     if (other) {
         CHECK_INT(serve_thread_stop(other), 0);

@@ -21,6 +21,7 @@ typedef struct script {
     bytes out; /* the file as it would be written */
     char folder[FOLDER_NAME];
     int port, other; /* of the server, of the second one */
+    struct serve_thread *server;
     char health[64]; /* its path */
     char ids[MOST_IDS][ID_BYTES];
     int n_ids;
