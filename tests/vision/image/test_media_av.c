@@ -1,5 +1,5 @@
 /* media_av: what its libraries may do in this process: one allocation of a bounded size, and no word on standard
- * error; what becomes of a frame of another size than its file's. */
+ * error; what becomes of a frame of another size than its file's, and of the colors of one. */
 #include "vision/image/media_av.h"
 
 #include <libavutil/mem.h>
@@ -52,6 +52,54 @@ static void test_sizes(void)
     av_frame_free(&frame);
 }
 
+/* Chroma stands in the middle of its pixels: an edge of colors in the middle of an image is the same from either side, and sharp
+ * where chroma has every pixel. Blue has an edge between columns, red one between rows. */
+static void test_chroma(void)
+{
+    enum { SIZE = 32, GREY = 128, STEP = 40 };
+    static const struct {
+        enum AVPixelFormat format;
+        int x, y; /* a number of chroma for so many pixels */
+    } FORMATS[] = {{AV_PIX_FMT_YUV420P, 2, 2},
+                   {AV_PIX_FMT_YUV422P, 2, 1},
+                   {AV_PIX_FMT_YUV440P, 1, 2},
+                   {AV_PIX_FMT_YUV444P, 1, 1}};
+    for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
+        const int columns = SIZE / FORMATS[i].x, rows = SIZE / FORMATS[i].y;
+        const image_header h = {IMAGE_AVIF, SIZE, SIZE, 1};
+        image out = {0};
+        err_detail d = {0};
+        AVFrame *frame = av_frame_alloc();
+        frame->format = FORMATS[i].format;
+        frame->width = frame->height = SIZE;
+        frame->color_range = AVCOL_RANGE_JPEG;
+        CHECK_INT(av_frame_get_buffer(frame, 0), 0);
+        memset(frame->data[0], GREY, (size_t)frame->linesize[0] * SIZE);
+        for (int y = 0; y < rows; y++) {
+            for (int x = 0; x < columns; x++) {
+                frame->data[1][y * frame->linesize[1] + x] =
+                    (uint8_t)(GREY + (x < columns / 2 ? -STEP : STEP));
+                frame->data[2][y * frame->linesize[2] + x] = (uint8_t)(GREY + (y < rows / 2 ? -STEP : STEP));
+            }
+        }
+        CHECK_OK(media_av_store(&out, &h, frame, 0, 0, &d), d);
+        int wrong = 0;
+        for (int y = 0; y < SIZE && out.rgb; y++) {
+            for (int x = 0; x < SIZE; x++) {
+                const uint8_t *here = out.rgb + (y * SIZE + x) * 3;
+                const int red = here[0], blue = here[2], other_red = out.rgb[((SIZE - 1 - y) * SIZE + x) * 3],
+                          other_blue = out.rgb[(y * SIZE + SIZE - 1 - x) * 3 + 2];
+                wrong += abs(red + other_red - 2 * GREY) > 2 || abs(blue + other_blue - 2 * GREY) > 2;
+                wrong += FORMATS[i].x == 1 && abs(blue - GREY) < STEP;
+                wrong += FORMATS[i].y == 1 && abs(red - GREY) < STEP;
+            }
+        }
+        CHECK_INT(wrong, 0);
+        image_deinit(&out);
+        av_frame_free(&frame);
+    }
+}
+
 /* Of a file of more than one piece all packets are there, and nothing is read behind its end. */
 static void test_large_file(void)
 {
@@ -85,6 +133,7 @@ int main(void)
         CHECK(!speaks() && !has_room(most + (1 << 20)) && has_room(most - (1 << 20)));
     }
     test_sizes();
+    test_chroma();
     test_large_file();
     CHECK_DONE();
 }
