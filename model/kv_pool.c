@@ -68,7 +68,6 @@ size_t kv_pool_window_bytes(const model_config *cfg, kv_type type)
 static bool fill_shelf(block_shelf *s, size_t block_bytes, size_t n_blocks, compute *c, size_t *wanted)
 {
     s->block_bytes = block_bytes;
-    s->n_blocks = n_blocks;
     *wanted = SIZE_MAX;
     if (!size_mul(wanted, block_bytes, n_blocks)) {
         return false;
@@ -79,6 +78,7 @@ static bool fill_shelf(block_shelf *s, size_t block_bytes, size_t n_blocks, comp
     if (!s->memory || !s->n_refs || !s->free_blocks) {
         return false;
     }
+    s->n_blocks = n_blocks;
     for (size_t i = 0; i < n_blocks; i++) {
         s->free_blocks[s->n_free++] = n_blocks - 1 - i;
     }
@@ -118,7 +118,7 @@ void kv_pool_destroy(kv_pool *p)
     }
     for (int i = 0; i < KV_SHELVES; i++) {
         block_shelf *s = &p->shelves[i];
-        assert(s->n_free == s->n_blocks || !s->free_blocks);
+        assert(s->n_free == s->n_blocks); /* of one that was not filled, too: both are 0 */
         compute_free(p->c, s->memory);
         free(s->n_refs);
         free(s->free_blocks);
