@@ -781,6 +781,7 @@ test('a PDF goes along as its text, or as images of its pages; a locked, a damag
     await page.locator('.tray .thumb img').nth(1).waitFor();
     await becomes(() => page.locator('.file-thumb').count(), 1, 'the text stays');
     const dark = await page.locator('.tray .thumb img').first().evaluate(async (image) => {
+        await image.decode(); // it is there, and may not have been read yet
         const bitmap = await createImageBitmap(image);
         const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
         context.drawImage(bitmap, 0, 0);
