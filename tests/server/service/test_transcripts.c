@@ -359,8 +359,7 @@ static bool take_frames(bytes *in, size_t *at, bytes *shown)
                          len >= 2 ? (int)len - 2 : 0, f + head + 2);
             return true;
         }
-        if (memmem(f + head, len, "\"type\":\"response.stats\"", 23) ||
-            memmem(f + head, len, "\"type\":\"response.queued\"", 24)) { /* now and then, by the clock */
+        if (memmem(f + head, len, "\"type\":\"response.stats\"", 23)) { /* now and then, by the clock */
             *at += head + len;
             continue;
         }
