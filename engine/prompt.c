@@ -374,10 +374,11 @@ static jinja_value *template_vars(builder *b, size_t begin, size_t end)
     return ok ? vars : NULL;
 }
 
-/* Why there was no room for what the conversation is made into: the machine has no memory, or a bound is reached. */
-static err_code no_room(const builder *b, err_detail *detail)
+/* Why there was no room for what the conversation is made into, or no arena `a`: the machine has no memory, or a bound is
+ * reached. */
+static err_code no_room(const builder *b, const arena *a, err_detail *detail)
 {
-    if (!b->a || arena_lacked_memory(b->a) || b->lacked_memory) {
+    if (!a || arena_lacked_memory(b->a) || b->lacked_memory) {
         return err_set(detail, ERR_NOMEM, "there is not enough memory to render this conversation");
     }
     return err_set(detail, ERR_LIMIT, "this conversation takes more than %zu MiB to render; shorten it",
@@ -390,13 +391,8 @@ static err_code render(builder *b, bytes *out, chat_template_trace *trace, size_
 {
     arena *a = arena_create(ARENA_BYTES);
     jinja_value *vars = a ? template_vars(b, begin, end) : NULL;
-    err_code err = ERR_OK;
-    if (vars) {
-        err = chat_template_render(b->template, out, trace, vars, &b->guard, a, detail);
-    } else {
-        err = a ? no_room(b, detail)
-                : err_set(detail, ERR_NOMEM, "there is not enough memory to render a conversation");
-    }
+    const err_code err = vars ? chat_template_render(b->template, out, trace, vars, &b->guard, a, detail)
+                              : no_room(b, a, detail);
     const size_t n_head = head_len(b);
     if (begin > n_head) {
         memmove(trace->spans + begin, trace->spans + n_head, (end - begin) * sizeof *trace->spans);
@@ -460,7 +456,7 @@ static err_code restore_round(builder *b, history *h, size_t begin, size_t end, 
         bytes text;
         chat_template_trace trace = {.spans = arena_calloc(b->a, b->n, sizeof *trace.spans)};
         if (!trace.spans || h->n_rendered > RESTORED_BYTES) {
-            return trace.spans ? ERR_OK : no_room(b, detail);
+            return trace.spans ? ERR_OK : no_room(b, b->a, detail);
         }
         bytes_init(&text, LIMIT_RENDERED_BYTES);
         err = render(b, &text, &trace, froms[i], end, &inner);
@@ -540,7 +536,7 @@ static err_code render_stable(builder *b, bytes *out, size_t *history_len, err_d
                  .pieces = arena_calloc(b->a, b->n + 1, sizeof *h.pieces),
                  .piece_len = arena_calloc(b->a, b->n + 1, sizeof *h.piece_len)};
     if (!h.trace.spans || !h.pieces || !h.piece_len) {
-        return no_room(b, detail);
+        return no_room(b, b->a, detail);
     }
     bytes_init(&h.text, LIMIT_RENDERED_BYTES);
     err_code err = render(b, &h.text, &h.trace, 0, b->n, detail);
@@ -568,7 +564,7 @@ static err_code build_messages(builder *b, const chat_message **continued, err_d
         b->values[i] = message_value(b, &b->messages[i]);
         ok = b->values[i] != NULL;
     }
-    return ok ? ERR_OK : no_room(b, detail);
+    return ok ? ERR_OK : no_room(b, b->a, detail);
 }
 
 err_code prompt_render(bytes *out, size_t *history_len, const tokenizer *tok, const chat_template *template,
@@ -585,7 +581,7 @@ err_code prompt_render(bytes *out, size_t *history_len, const tokenizer *tok, co
     size_t len = 0;
     bytes_init(&b.guarded, LIMIT_RENDERED_BYTES);
     b.splits_thinking = strstr(source, "reasoning_content") || strstr(source, "</think>");
-    err_code err = b.a ? build_messages(&b, &continued, detail) : no_room(&b, detail);
+    err_code err = b.a ? build_messages(&b, &continued, detail) : no_room(&b, b.a, detail);
     if (err == ERR_OK) {
         err = render_stable(&b, out, &len, detail);
     }
