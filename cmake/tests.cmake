@@ -36,7 +36,8 @@ target_link_libraries(make_gguf PRIVATE parley_engine)
 
 # tests/fuzz/fuzz_NAME.c: a libFuzzer program in the preset fuzz; elsewhere the test fuzz/replay_NAME.
 # Mutators that keep the form of an input, with the words of tests/fuzz/dictionaries, are for both.
-add_library(fuzz_mutate STATIC ${CMAKE_SOURCE_DIR}/tests/fuzz/mutate.c ${CMAKE_SOURCE_DIR}/tests/fuzz/mutate_files.c)
+add_library(fuzz_mutate STATIC ${CMAKE_SOURCE_DIR}/tests/fuzz/mutate.c ${CMAKE_SOURCE_DIR}/tests/fuzz/mutate_files.c
+    ${CMAKE_SOURCE_DIR}/tests/fuzz/say.c)
 target_compile_definitions(fuzz_mutate PRIVATE PARLEY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 target_link_libraries(fuzz_mutate PRIVATE parley_engine)
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
@@ -54,7 +55,8 @@ foreach(source ${fuzz_sources})
     if(PARLEY_SANITIZE MATCHES fuzzer)
         target_link_options(${program} PRIVATE -fsanitize=fuzzer)
     else()
-        target_sources(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fuzz/replay.c)
+        target_sources(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fuzz/replay.c
+            ${CMAKE_SOURCE_DIR}/tests/fuzz/outcomes.c)
         add_test(NAME fuzz/replay_${name} COMMAND ${program} ${CMAKE_SOURCE_DIR}/tests/fuzz/seeds/${name})
         set_tests_properties(fuzz/replay_${name} PROPERTIES LABELS fuzz TIMEOUT 300)
     endif()
