@@ -232,10 +232,21 @@ bool unicode_is_alpha(uint32_t c)
     return k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_LO;
 }
 
+bool unicode_is_decimal(uint32_t c)
+{
+    return utf8proc_category((utf8proc_int32_t)c) == UTF8PROC_CATEGORY_ND;
+}
+
+/* Digits that are not decimal, with Numeric_Type=Digit: raised, lowered, in circles and the like. */
 bool unicode_is_digit(uint32_t c)
 {
-    return utf8proc_category((utf8proc_int32_t)c) == UTF8PROC_CATEGORY_ND || c == 0xB2 || c == 0xB3 ||
-           c == 0xB9 || (c >= 0x2070 && c <= 0x2089 && c != 0x2071 && c != 0x2072 && c != 0x2073);
+    static const range digits[] = {
+        {0xB2, 0xB3},     {0xB9, 0xB9},       {0x1369, 0x1371},   {0x19DA, 0x19DA},   {0x2070, 0x2070},
+        {0x2074, 0x2079}, {0x2080, 0x2089},   {0x2460, 0x2468},   {0x2474, 0x247C},   {0x2488, 0x2490},
+        {0x24EA, 0x24EA}, {0x24F5, 0x24FD},   {0x24FF, 0x24FF},   {0x2776, 0x277E},   {0x2780, 0x2788},
+        {0x278A, 0x2792}, {0x10A40, 0x10A43}, {0x10E60, 0x10E68}, {0x11052, 0x1105A}, {0x1F100, 0x1F10A},
+    };
+    return unicode_is_decimal(c) || in_ranges(c, digits, ARRAY_LEN(digits));
 }
 
 bool unicode_is_numeric(uint32_t c)
@@ -336,5 +347,24 @@ void unicode_convert(bytes *out, const char *text, size_t len, unicode_case to)
             unicode_append_case(out, c, to);
         }
         letter_before = unicode_is_alpha(c);
+    }
+}
+
+void unicode_fold(bytes *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        uint32_t c;
+        i += utf8_decode(text + i, len - i, &c);
+        utf8proc_int32_t parts[DECOMPOSED_MAX];
+        utf8proc_ssize_t n =
+            utf8proc_decompose_char((utf8proc_int32_t)c, parts, DECOMPOSED_MAX, UTF8PROC_CASEFOLD, NULL);
+        if (n < 1 || n > DECOMPOSED_MAX) {
+            parts[0] = (utf8proc_int32_t)c;
+            n = 1;
+        }
+        for (utf8proc_ssize_t k = 0; k < n; k++) {
+            char buf[4];
+            bytes_append(out, buf, utf8_encode(buf, (uint32_t)parts[k]));
+        }
     }
 }

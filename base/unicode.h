@@ -25,9 +25,10 @@ void unicode_nfc(bytes *out, const char *text, size_t len);
 /* White space in the meaning of Python's str.strip and str.split. */
 bool unicode_is_space(uint32_t code_point);
 
-/* Letters that have case, digits and the like, as str.isalpha, str.isdigit and str.isalnum see
- * them. */
+/* Letters that have case, digits and the like, as str.isalpha, str.isdecimal, str.isdigit and str.isalnum
+ * see them. */
 bool unicode_is_alpha(uint32_t code_point);
+bool unicode_is_decimal(uint32_t code_point);
 bool unicode_is_digit(uint32_t code_point);
 bool unicode_is_numeric(uint32_t code_point);
 bool unicode_is_upper(uint32_t code_point);
@@ -45,5 +46,9 @@ void unicode_append_case(bytes *out, uint32_t code_point, unicode_case to);
 /* Appends text[0..len) in upper or lower case (with the final sigma rule), as str.upper and
  * str.lower do. */
 void unicode_convert(bytes *out, const char *text, size_t len, unicode_case to);
+
+/* Appends text[0..len) as it is compared without regard to case, as str.casefold does (U+00DF becomes
+ * "ss"). */
+void unicode_fold(bytes *out, const char *text, size_t len);
 
 #endif

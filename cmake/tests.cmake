@@ -72,7 +72,7 @@ set_tests_properties(text/schemas PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LAB
 target_sources(test_ops PRIVATE ${CMAKE_SOURCE_DIR}/tests/compute/kernels/amx_emulated.c)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
     set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/compute/kernels/amx_emulated.c PROPERTIES COMPILE_OPTIONS
-        "${avx512};${level};-O2")
+        "${avx512};${level}")
 endif()
 
 # The conversations that bench_text measures are also tested.

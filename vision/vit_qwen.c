@@ -122,7 +122,7 @@ static void load(vit_parts *p, vit_loader *l)
 {
     const vit_config *vc = &p->config;
     size_t vh = (size_t)vc->hidden_size;
-    char name[VIT_LAYER_CHARS / 2];
+    char name[VIT_LAYER_CHARS * 3 / 4];
     vit_load_linear(l, &p->patch_embed, vh, vit_patch_dim(vc), "patch_embed.proj");
     p->position_map = vit_load_f32(l, (size_t)p->side * (size_t)p->side, vh, "pos_embed", "weight");
     for (int32_t i = 0; i < vc->depth; i++) {

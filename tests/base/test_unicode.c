@@ -103,6 +103,16 @@ static void test_space_and_case(void)
     CHECK(unicode_is_alpha(0x4E2D) && unicode_is_upper('A') && unicode_is_lower('a') &&
           unicode_is_digit('7'));
     CHECK(!unicode_is_alpha('7') && unicode_is_numeric(0xBD) && !unicode_is_digit(0xBD));
+    /* Both ends of some ranges of digits, and what lies beside them. */
+    static const uint32_t digits[] = {0xB2,   0xB3,   0xB9,   0x1369, 0x1371,
+                                      0x2074, 0x2079, 0x2089, 0x24FF, 0x1F10A};
+    static const uint32_t no_digits[] = {0xB1,   0xB4,   0xBA,   0x1368, 0x1372,
+                                         0x2073, 0x207A, 0x208A, 0x2469, 0x1F10B};
+    for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
+        CHECK(unicode_is_digit(digits[i]) && !unicode_is_decimal(digits[i]) && unicode_is_numeric(digits[i]));
+        CHECK(!unicode_is_digit(no_digits[i]) && !unicode_is_decimal(no_digits[i]));
+    }
+    CHECK(unicode_is_decimal('0') && unicode_is_decimal(0x663) && unicode_is_digit(0x663));
 }
 
 /* Nothing behind a text is read: each ends where memory does, cut at every byte. */
@@ -123,6 +133,7 @@ static void test_ends(void)
         bytes_clear(&out);
         unicode_convert(&out, cut, len, UNICODE_UPPER);
         unicode_convert(&out, cut, len, UNICODE_LOWER);
+        unicode_fold(&out, cut, len);
         CHECK(!out.failed && utf8_valid(bytes_str(&out), out.len));
         CHECK(utf8_incomplete_tail(cut, len) == 0 || !valid);
         CHECK(len == 0 || utf8_last(cut, len) < len);

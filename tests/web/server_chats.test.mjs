@@ -384,13 +384,13 @@ test('files of a chat: sent once, by the upload where they have one, and again w
     const { server, history, ...device } = await open();
     const chat = newConversation();
     const plain = file();
-    asks(chat, 'Q', { attachments: [plain, file({ id: 'v', url: 'upload:file-7' }), file({ id: 'gone', blob: undefined, sha256: 'lost', missing: true })] });
+    asks(chat, 'Q', { attachments: [plain, file({ id: 'v', url: 'upload:file-7' }), file({ id: 'gone', blob: undefined, sha256: 'lost', missing: true }), file({ id: 'never', blob: undefined })] });
     server.files.set('lost', new Blob(['old']));
     let between;
     server.refuses = (method, name) => (name === 'v1/files' ? ((between = inOutbox(device)), null) : null);
     await history.save(chat);
     assert.deepEqual(server.news(), ['POST v1/files', 'POST files', 'POST files', `PUT chats/${chat.id}`]);
-    assert.deepEqual(chat.messages[chat.head].attachments.map(({ sha256 }) => sha256), ['sha-up-n.txt', 'sha-file-7', 'lost']);
+    assert.deepEqual(chat.messages[chat.head].attachments.map(({ sha256 }) => sha256), ['sha-up-n.txt', 'sha-file-7', 'lost', undefined]);
     assert.deepEqual([between, inOutbox(device)], [['Q false'], []], 'kept here while they are on their way');
     assert.ok(server.limits.has('files POST 600000'));
     asks(chat, 'more');
@@ -402,8 +402,9 @@ test('files of a chat: sent once, by the upload where they have one, and again w
     server.refuses = (method) => (method === 'PUT' && !server.files.size ? [{ error: { code: 'file_not_found' } }, 400] : null);
     await history.save(chat);
     assert.deepEqual(server.news(), [`PUT chats/${chat.id}`, 'GET files/lost', 'POST v1/files', 'POST files', 'POST files', `PUT chats/${chat.id}`]);
-    const [, , lost] = chat.messages[Object.keys(chat.messages)[0]].attachments;
+    const [, , lost, never] = chat.messages[Object.keys(chat.messages)[0]].attachments;
     assert.deepEqual([lost.missing, 'sha256' in lost], [true, false], 'nobody has it any more');
+    assert.deepEqual([never.missing, 'sha256' in never], [true, false], 'the server never had it, and is not asked');
     server.refuses = (method, name) => (name === 'v1/files' ? [{}, 413] : null);
     asks(chat, 'third', { attachments: [file({ id: 'h' })] });
     await history.save(chat);

@@ -348,6 +348,7 @@ static bool filter_round(const jinja_frame *f, jinja_value *out)
     double scale = pow(10, (double)precision);
     if (jinja_is_text(&method, "ceil") || jinja_is_text(&method, "floor")) {
         d = jinja_is_text(&method, "ceil") ? ceil(d * scale) / scale : floor(d * scale) / scale;
+        d += 0.0; /* Python's ceil is an integer, which has no negative zero */
     } else if (!jinja_is_text(&method, "common")) {
         return jinja_fail(f->r, "method must be common, ceil or floor");
     } else if (f->self->type != JINJA_FLOAT && precision >= 0) {

@@ -54,6 +54,26 @@ static bool fold(jinja_render *r, jinja_value *v, bool case_sensitive)
     return case_sensitive || v->type != JINJA_STR || jinja_call_str_method(r, &given, "lower", &none, v);
 }
 
+/* A list of several attributes, "a,b.c", each as `fold` leaves it. */
+static bool keys_of(jinja_render *r, const jinja_value *item, const jinja_value *attributes,
+                    bool case_sensitive, jinja_value *out)
+{
+    const char *text = attributes->as.text, *end = text + attributes->len;
+    *out = jinja_new_list(&r->m);
+    while (text <= end) {
+        const char *comma = text < end ? memchr(text, ',', (size_t)(end - text)) : NULL;
+        const jinja_value one = jinja_borrow(text, (size_t)((comma ? comma : end) - text));
+        jinja_value key;
+        if (!get_path(r, item, &one, NULL, &key) || !fold(r, &key, case_sensitive) ||
+            !jinja_check_memory(r)) {
+            return false;
+        }
+        jinja_push(&r->m, out->as.seq, key);
+        text += one.len + 1;
+    }
+    return jinja_work(r, attributes->len);
+}
+
 /* ---- asking ---- */
 
 static bool filter_length(const jinja_frame *f, jinja_value *out)
@@ -256,9 +276,12 @@ typedef struct keyed_items {
     size_t len;
 } keyed_items;
 
+/* by_several: text with commas names more than one attribute; else it is one name. */
 static bool read_keyed(jinja_render *r, const jinja_value *self, const jinja_value *attribute,
-                       bool case_sensitive, keyed_items *out)
+                       bool by_several, bool case_sensitive, keyed_items *out)
 {
+    const bool several = by_several && attribute && attribute->type == JINJA_STR &&
+                         memchr(attribute->as.text, ',', attribute->len);
     jinja_value list;
     if (!jinja_to_list(r, self, &list)) {
         return false;
@@ -268,7 +291,9 @@ static bool read_keyed(jinja_render *r, const jinja_value *self, const jinja_val
     for (size_t i = 0; out->at && i < out->len; i++) {
         keyed_item *k = &out->at[i];
         k->item = list.as.seq->items[i];
-        if (!key_of(r, &k->item, attribute, &k->key) || !fold(r, &k->key, case_sensitive)) {
+        bool ok = several ? keys_of(r, &k->item, attribute, case_sensitive, &k->key)
+                          : key_of(r, &k->item, attribute, &k->key) && fold(r, &k->key, case_sensitive);
+        if (!ok) {
             return false;
         }
     }
@@ -317,12 +342,12 @@ static bool sort_keyed(jinja_render *r, keyed_items *items, bool descending)
               : jinja_fail(r, "items of different types cannot be sorted");
 }
 
-/* The items of an iterable as a list, sorted by an attribute of them or by themselves. */
+/* The items of an iterable as a list, sorted by attributes of them or by themselves. */
 static bool sorted_list(jinja_render *r, const jinja_value *self, const jinja_value *attribute,
                         bool case_sensitive, bool descending, jinja_value *out)
 {
     keyed_items items;
-    if (!read_keyed(r, self, attribute, case_sensitive, &items) || !sort_keyed(r, &items, descending)) {
+    if (!read_keyed(r, self, attribute, true, case_sensitive, &items) || !sort_keyed(r, &items, descending)) {
         return false;
     }
     *out = jinja_new_seq(&r->m, JINJA_LIST, items.len);
@@ -358,7 +383,7 @@ static bool filter_unique(const jinja_frame *f, jinja_value *out)
     keyed_items items;
     jinja_value seen = jinja_new_map(&f->r->m, JINJA_DICT);
     *out = jinja_new_seq(&f->r->m, JINJA_GENERATOR, 0);
-    if (!read_keyed(f->r, f->self, f->v[1], jinja_arg_truth(f->v[0], false), &items)) {
+    if (!read_keyed(f->r, f->self, f->v[1], false, jinja_arg_truth(f->v[0], false), &items)) {
         return false;
     }
     for (size_t i = 0; i < items.len; i++) {
@@ -378,7 +403,7 @@ static bool filter_unique(const jinja_frame *f, jinja_value *out)
 static bool filter_extreme(const jinja_frame *f, jinja_value *out)
 {
     keyed_items items;
-    if (!read_keyed(f->r, f->self, f->v[1], jinja_arg_truth(f->v[0], false), &items) ||
+    if (!read_keyed(f->r, f->self, f->v[1], false, jinja_arg_truth(f->v[0], false), &items) ||
         !check_keys(f->r, &items)) {
         return false;
     }
@@ -416,7 +441,7 @@ static bool filter_groupby(const jinja_frame *f, jinja_value *out)
 {
     jinja_memory *m = &f->r->m;
     keyed_items items;
-    if (!read_keyed(f->r, f->self, f->v[0], false, &items) || !sort_keyed(f->r, &items, false)) {
+    if (!read_keyed(f->r, f->self, f->v[0], false, false, &items) || !sort_keyed(f->r, &items, false)) {
         return false;
     }
     *out = jinja_new_list(m);

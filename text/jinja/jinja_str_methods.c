@@ -245,6 +245,14 @@ static bool method_convert(const jinja_frame *f, jinja_value *out)
     return jinja_finish_text(f->r, &b, out);
 }
 
+static bool method_casefold(const jinja_frame *f, jinja_value *out)
+{
+    bytes b;
+    jinja_begin_text(f->r, &b);
+    unicode_fold(&b, f->self->as.text, f->self->len);
+    return jinja_finish_text(f->r, &b, out);
+}
+
 static bool method_capitalize(const jinja_frame *f, jinja_value *out)
 {
     bytes b;
@@ -278,7 +286,7 @@ static bool method_recase(const jinja_frame *f, jinja_value *out)
 
 const jinja_callable JINJA_STR_METHODS[] = {
     {"capitalize", "", 0, method_capitalize, 0},
-    {"casefold", "", 0, method_convert, UNICODE_LOWER},
+    {"casefold", "", 0, method_casefold, 0},
     {"join", "iterable", 1, method_join, 0},
     {"lower", "", 0, method_convert, UNICODE_LOWER},
     {"lstrip", "chars", 0, method_strip, LEFT},

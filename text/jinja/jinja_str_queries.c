@@ -113,8 +113,9 @@ static bool is_ascii(uint32_t c)
 /* True if all characters are of the kind of the mode; an empty text is ASCII and nothing else. */
 static bool method_all_are(const jinja_frame *f, jinja_value *out)
 {
-    static bool (*const kinds[])(uint32_t c) = {unicode_is_alpha, unicode_is_digit, unicode_is_numeric,
-                                                is_alnum,         unicode_is_space, is_ascii};
+    static bool (*const kinds[])(uint32_t c) = {unicode_is_alpha,  unicode_is_digit, unicode_is_numeric,
+                                                is_alnum,          unicode_is_space, is_ascii,
+                                                unicode_is_decimal};
     bool (*kind)(uint32_t c) = kinds[f->mode];
     bool all = f->self->len > 0 || kind == is_ascii;
     for (size_t i = 0; i < f->self->len && all;) {
@@ -214,7 +215,7 @@ const jinja_callable JINJA_STR_MORE_METHODS[] = {
     {"isalnum", "", 0, method_all_are, 3},
     {"isalpha", "", 0, method_all_are, 0},
     {"isascii", "", 0, method_all_are, 5},
-    {"isdecimal", "", 0, method_all_are, 1},
+    {"isdecimal", "", 0, method_all_are, 6},
     {"isdigit", "", 0, method_all_are, 1},
     {"islower", "", 0, method_has_case, UNICODE_LOWER},
     {"isnumeric", "", 0, method_all_are, 2},

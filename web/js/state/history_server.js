@@ -197,6 +197,10 @@ export class ServerHistory {
 
     async #loadFile(attachment) {
         if (attachment.blob) return;
+        if (!attachment.sha256) {
+            attachment.missing = true; // it was missing where it was written, too
+            return;
+        }
         try {
             const blob = await (await this.#call(`files/${attachment.sha256}`, 'GET', undefined, FILE_MS)).blob();
             attachment.blob = new Blob([blob], { type: attachment.mime });
