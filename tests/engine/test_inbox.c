@@ -1,6 +1,7 @@
 #include "engine/inbox.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "engine/engine.h"
 #include "tests/check.h"
@@ -172,8 +173,69 @@ static void test_together(void)
     inbox_destroy(in);
 }
 
+enum { THREAD_REQUESTS = 300 };
+
+/* What prep threads and the server's loop do. */
+static void *ask_and_cancel(void *arg)
+{
+    inbox *in = arg;
+    for (uint64_t id = 1; id <= THREAD_REQUESTS;) {
+        gen_request *r = request(id);
+        int32_t waiting = 0, running = 0;
+        if (!submit(in, r)) {
+            gen_request_free(r);
+            sched_yield();
+            continue;
+        }
+        inbox_end_thinking(in, id);
+        if (id % 3 == 0) {
+            inbox_cancel(in, id);
+        }
+        inbox_count(in, &waiting, &running);
+        CHECK(waiting >= 0 && waiting <= 3 && running >= 0 && running <= 2);
+        inbox_wake(in);
+        id++;
+    }
+    return NULL;
+}
+
+/* Another thread asks and cancels while this one takes, looks and finishes (TSan watches): each request comes once. */
+static void test_threads(void)
+{
+    inbox *in = inbox_create(3, 2);
+    uint64_t last = 0, n = 0;
+    pthread_t t;
+    CHECK(pthread_create(&t, NULL, ask_and_cancel, in) == 0);
+    while (n < THREAD_REQUESTS) {
+        gen_request *r = NULL;
+        CHECK(!inbox_is_closed(in) && inbox_room(in) == 3);
+        while (inbox_take_cancelled(in, &r)) {
+            CHECK_INT(r->id % 3, 0);
+            gen_request_free(r);
+            n++;
+        }
+        if (inbox_take(in, &r)) {
+            CHECK(r->id > last);
+            last = r->id;
+            (void)inbox_is_cancelled(in, last);
+            (void)inbox_ends_thinking(in, last);
+            inbox_finish(in, last);
+            gen_request_free(r);
+            n++;
+        } else {
+            CHECK(inbox_wait(in, 1));
+        }
+    }
+    pthread_join(t, NULL);
+    int32_t waiting = 1, running = 1;
+    inbox_count(in, &waiting, &running);
+    CHECK_INT(waiting + running, 0);
+    inbox_destroy(in);
+}
+
 int main(void)
 {
+    test_threads();
     test_together();
     test_reserved();
     test_order_and_bound();

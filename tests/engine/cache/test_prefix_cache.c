@@ -384,6 +384,245 @@ static void test_threads(const tiny *t)
     seq_state_destroy(s);
 }
 
+/* ---- beside a plain list ---- */
+
+enum { MODEL_MAX = 64, MODEL_ROOM = 6, MODEL_STEPS = 3000 };
+
+/* What the cache must hold, in the order of use: the last used one at the end. */
+typedef struct model_entry {
+    uint64_t scope;
+    int32_t first, n; /* tokens ids[first .. first + n) */
+    bool is_dead, is_saved;
+    size_t n_bytes;
+} model_entry;
+
+typedef struct model {
+    model_entry e[MODEL_MAX];
+    size_t n, n_bytes, budget;
+    bool forgets[3], forgets_all;
+    prefix_cache_stats st;
+} model_list;
+
+static bool model_is(const model_entry *e, uint64_t scope, int32_t first, int32_t n)
+{
+    return !e->is_dead && e->scope == scope && e->first == first && e->n == n;
+}
+
+static size_t model_find(const model_list *m, uint64_t scope, int32_t first, int32_t n)
+{
+    size_t i = 0;
+    while (i < m->n && !model_is(&m->e[i], scope, first, n)) {
+        i++;
+    }
+    return i;
+}
+
+static void model_remove(model_list *m, size_t i)
+{
+    m->n_bytes -= m->e[i].n_bytes;
+    memmove(&m->e[i], &m->e[i + 1], (--m->n - i) * sizeof *m->e);
+}
+
+static void model_use(model_list *m, size_t i)
+{
+    const model_entry e = m->e[i];
+    memmove(&m->e[i], &m->e[i + 1], (m->n - 1 - i) * sizeof *m->e);
+    m->e[m->n - 1] = e;
+}
+
+static bool model_evict(model_list *m)
+{
+    size_t oldest = 0;
+    for (size_t i = 0; i < m->n; i++) { /* the first of those that are saved, else the first */
+        if (m->e[i].is_saved) {
+            oldest = i;
+            break;
+        }
+    }
+    if (m->n) {
+        model_remove(m, oldest);
+        m->st.n_evictions++;
+        return true;
+    }
+    return false;
+}
+
+static void model_store(model_list *m, uint64_t scope, int32_t first, int32_t n, size_t n_bytes,
+                        bool is_saved)
+{
+    const size_t at = model_find(m, scope, first, n);
+    if (at < m->n) {
+        model_use(m, at);
+        return;
+    }
+    if (n_bytes > m->budget) {
+        return;
+    }
+    while (m->n == MODEL_ROOM || m->n_bytes + n_bytes > m->budget) {
+        model_evict(m);
+    }
+    m->e[m->n++] =
+        (model_entry){.scope = scope, .first = first, .n = n, .is_saved = is_saved, .n_bytes = n_bytes};
+    m->n_bytes += n_bytes;
+    m->st.n_stores++;
+}
+
+static void model_sweep(model_list *m)
+{
+    for (size_t i = m->n; i-- > 0;) {
+        if (m->e[i].is_dead || m->forgets_all || m->forgets[m->e[i].scope]) {
+            model_remove(m, i);
+        }
+    }
+    memset(m->forgets, 0, sizeof m->forgets);
+    m->forgets_all = false;
+}
+
+typedef struct model_walk {
+    const model_list *m;
+    uint64_t scope;
+    size_t left; /* entries behind the place are to come, from the last one on */
+} model_walk;
+
+static void model_compare(void *ctx, const prefix_entry *e)
+{
+    model_walk *w = ctx;
+    while (w->left > 0 && (w->m->e[w->left - 1].is_dead || w->m->e[w->left - 1].scope != w->scope)) {
+        w->left--;
+    }
+    CHECK(w->left > 0);
+    if (w->left > 0) {
+        const model_entry *want = &w->m->e[--w->left];
+        CHECK_INT(prefix_entry_len(e), want->n);
+        CHECK_INT(e->key[1], ids[want->first]);
+        CHECK_INT(e->saved == PREFIX_SAVED, want->is_saved);
+        CHECK_INT(e->bytes, want->n_bytes);
+    }
+}
+
+/* All that can be seen of the cache is as the list has it. */
+static void model_check(prefix_cache *pc, const model_list *m)
+{
+    const prefix_cache_stats st = prefix_cache_get_stats(pc);
+    CHECK_INT(st.n_entries, m->n);
+    CHECK_INT(st.bytes, m->n_bytes);
+    CHECK(st.bytes <= m->budget && st.n_entries <= MODEL_ROOM);
+    CHECK_INT(st.n_evictions, m->st.n_evictions);
+    CHECK_INT(st.n_stores, m->st.n_stores);
+    CHECK_INT(st.n_queries, m->st.n_queries);
+    CHECK_INT(st.n_hits, m->st.n_hits);
+    CHECK_INT(st.n_hit_tokens, m->st.n_hit_tokens);
+    for (uint64_t scope = 0; scope < 3; scope++) {
+        model_walk w = {m, scope, m->n};
+        prefix_cache_list(pc, scope, model_compare, &w);
+        while (w.left > 0 && (m->e[w.left - 1].is_dead || m->e[w.left - 1].scope != scope)) {
+            w.left--;
+        }
+        CHECK_INT(w.left, 0);
+    }
+}
+
+/* Whatever is done in whatever order: the cache holds what a plain list would hold. */
+static void test_as_a_list(const tiny *t)
+{
+    static const int32_t LENGTHS[] = {5, 20, 40};
+    seq_state *s[ARRAY_LEN(LENGTHS)];
+    size_t n_bytes[ARRAY_LEN(LENGTHS)];
+    model_list m = {.n = 0};
+    uint32_t x = 7;
+    prefix_cache *pc = prefix_cache_create(SIZE_MAX / 2, 1, TINY_H);
+    for (size_t k = 0; k < ARRAY_LEN(LENGTHS); k++) { /* what they weigh; what they say is not asked here */
+        s[k] = tiny_seq(t);
+        tiny_run(t, s[k], ids, LENGTHS[k], false, false);
+        make_key(0, ids, (size_t)LENGTHS[k]);
+        CHECK(prefix_cache_store(pc, key, 1 + (size_t)LENGTHS[k], s[k], decoder_hidden(t->sc, 0)));
+        n_bytes[k] = prefix_cache_get_stats(pc).bytes;
+    }
+    prefix_cache_destroy(pc);
+    m.budget = 4 * n_bytes[2] + n_bytes[0];
+    pc = prefix_cache_create(m.budget, MODEL_ROOM, TINY_H);
+    for (int step = 0; step < MODEL_STEPS && !check_failures; step++) {
+        x = x * 1664525u + 1013904223u;
+        const uint64_t scope = x >> 8 & 3 ? x >> 8 & 1 : 2;
+        const size_t k = (x >> 12) % ARRAY_LEN(LENGTHS);
+        const int32_t first = (int32_t)(x >> 16 & 3), n = LENGTHS[k];
+        const size_t at = model_find(&m, scope, first, n), n_key = 1 + (size_t)n;
+        make_key(scope, ids + first, 60);
+        switch (x >> 24 & 15) {
+        case 0:
+            CHECK_INT(prefix_cache_evict_one(pc), model_evict(&m));
+            break;
+        case 1:
+            prefix_cache_forget(pc, x >> 20 & 7 ? &scope : NULL);
+            m.forgets[scope] = m.forgets[scope] || (x >> 20 & 7);
+            m.forgets_all = m.forgets_all || !(x >> 20 & 7);
+            for (size_t i = 0; i < m.n; i++) {
+                m.e[i].is_dead = m.e[i].is_dead || m.forgets_all || m.forgets[m.e[i].scope];
+            }
+            break;
+        case 2:
+            prefix_cache_sweep(pc);
+            model_sweep(&m);
+            break;
+        case 3:
+            CHECK(prefix_cache_make_room(pc, n_bytes[k]));
+            while (m.n && m.n_bytes + n_bytes[k] > m.budget) {
+                model_evict(&m);
+            }
+            break;
+        case 4:
+        case 5:
+            CHECK_INT(prefix_cache_has(pc, key, n_key), at < m.n);
+            if (at < m.n) {
+                model_use(&m, at);
+            }
+            break;
+        case 6:
+        case 7:
+        case 8: { /* the longest that the key begins with */
+            size_t best = m.n;
+            int32_t len = 0;
+            for (size_t j = 0; j <= k; j++) {
+                const size_t i = model_find(&m, scope, first, LENGTHS[j]);
+                best = i < m.n ? i : best;
+                len = i < m.n ? LENGTHS[j] : len;
+            }
+            int32_t found = -1;
+            const prefix_entry *hit = prefix_cache_find(pc, key, n_key + (x >> 30), &found);
+            CHECK_INT(found, len);
+            CHECK_INT(hit ? prefix_entry_len(hit) : 0, len);
+            CHECK_INT(prefix_cache_peek(pc, key, n_key), len);
+            m.st.n_queries++;
+            m.st.n_hits += len > 0;
+            m.st.n_hit_tokens += (uint64_t)len;
+            if (len) {
+                model_use(&m, best);
+            }
+            break;
+        }
+        case 9: {
+            float *hidden = x >> 20 & 1 ? calloc(TINY_H, sizeof *hidden) : NULL;
+            prefix_cache_insert(pc, key, n_key, seq_state_snapshot(s[k]), hidden);
+            model_store(&m, scope, first, n, n_bytes[k], true);
+            break;
+        }
+        case 10:
+            CHECK(prefix_cache_add(pc, key, n_key, seq_state_snapshot(s[k]), decoder_hidden(t->sc, 0)));
+            model_store(&m, scope, first, n, n_bytes[k], false);
+            break;
+        default:
+            CHECK(prefix_cache_store(pc, key, n_key, s[k], decoder_hidden(t->sc, 0)));
+            model_store(&m, scope, first, n, n_bytes[k], false);
+        }
+        model_check(pc, &m);
+    }
+    CHECK(m.st.n_hits > 50 && m.st.n_evictions > 50);
+    prefix_cache_destroy(pc);
+    for (size_t k = 0; k < ARRAY_LEN(LENGTHS); k++) {
+        seq_state_destroy(s[k]);
+    }
+}
+
 static void test_is_name(void)
 {
     char longest[PREFIX_GIVEN_MAX + 2] = "";
@@ -407,6 +646,7 @@ int main(void)
     test_insert(&t);
     test_list(&t);
     test_threads(&t);
+    test_as_a_list(&t);
     test_is_name();
     tiny_close(&t); /* every block was given back */
     CHECK_DONE();

@@ -2,6 +2,9 @@
 #include "engine/sparse/lexical.h"
 #include "engine/sparse/select.h"
 
+#include <ctype.h>
+
+#include "base/compiler.h"
 #include "tests/check.h"
 
 enum { N = 1000, CHUNK = 32 };
@@ -150,8 +153,108 @@ static void test_lexical(void)
     tokenizer_close(tok);
 }
 
+/* ---- words beside a plain search ---- */
+
+enum { WORDS_MAX = 1024, WORD_CHARS = 256, MOST_TOKENS = 4096, QUESTION = 256, PLACES = 1024 };
+
+typedef struct plain_word {
+    char text[WORD_CHARS];
+    int32_t first, last;
+} plain_word;
+
+/* The words of tokens begin .. end-1, in small letters. */
+static size_t plain_words(plain_word *out, const tokenizer *tok, const int32_t *ids, int32_t begin,
+                          int32_t end)
+{
+    size_t n = 0, len = 0;
+    for (int32_t i = begin; i <= end; i++) {
+        size_t n_bytes = 0;
+        bool special = false;
+        const char *text = i < end ? tokenizer_token_bytes(tok, ids[i], &n_bytes, &special) : NULL;
+        for (size_t k = 0; k < n_bytes || (k == 0 && (i == end || special)); k++) {
+            const unsigned char b = i < end && !special ? (unsigned char)text[k] : ' ';
+            if (b >= 0x80 || isalnum(b)) {
+                out[n].first = len ? out[n].first : i;
+                out[n].last = i;
+                out[n].text[len++] = (char)tolower(b);
+                out[n].text[len] = '\0';
+            } else if (len > 0) {
+                n++;
+                len = 0;
+            }
+        }
+    }
+    return n;
+}
+
+/* The importance of each token is what the words that they spell say. */
+static void check_words(const tokenizer *tok, const int32_t *ids, int32_t n, double keep)
+{
+    static plain_word all[MOST_TOKENS], asked[WORDS_MAX];
+    static float want[MOST_TOKENS], importance[MOST_TOKENS];
+    const int32_t question = n < 8 * QUESTION ? n / 8 : QUESTION, n_chunks = (n + CHUNK - 1) / CHUNK;
+    const size_t n_all = plain_words(all, tok, ids, 0, n),
+                 n_asked = plain_words(asked, tok, ids, n - question, n);
+    memset(want, 0, sizeof want);
+    memset(importance, 0x7f, sizeof importance);
+    for (size_t i = 0; i < n_all; i++) {
+        bool is_asked = false;
+        int32_t n_with = 0, last_chunk = -1;
+        for (size_t k = 0; k < n_asked; k++) {
+            is_asked = is_asked || strcmp(asked[k].text, all[i].text) == 0;
+        }
+        for (size_t k = 0; k < n_all; k++) { /* chunks in which it begins */
+            if (all[k].first / CHUNK != last_chunk && strcmp(all[k].text, all[i].text) == 0) {
+                last_chunk = all[k].first / CHUNK;
+                n_with++;
+            }
+        }
+        for (int32_t t = all[i].first; is_asked && t <= all[i].last; t++) {
+            want[t] = logf((float)n_chunks / (float)n_with);
+        }
+    }
+    const int32_t first = (int32_t)(n * keep / 8), last = (int32_t)(n * keep / 4);
+    for (int32_t i = 0; i < n; i++) {
+        want[i] = i < first || i >= n - (last > 1 ? last : 1) ? 1e6f : want[i];
+    }
+    CHECK(lexical_score(importance, tok, ids, n, keep));
+    for (int32_t i = 0; i < n && !check_failures; i++) {
+        CHECK_NEAR(importance[i], want[i], 1e-6);
+    }
+}
+
+static void test_words(void)
+{
+    static const char *const PARTS[] = {" ",  "the",      "The ",     "house", "s",    "42",        "-",
+                                        ", ", "Zanzibar", "\xc3\xa9", "x",     "\n",   "bird",      " a",
+                                        ". ", "ly",       "QED",      "_",     "tree", "<|im_end|>"};
+    tokenizer *tok = NULL;
+    err_detail d = {0};
+    uint32_t x = 3;
+    CHECK_OK(tokenizer_open(&tok, check_data("tiny/tokenizer.json"), &d), d);
+    for (int round = 0; round < 12; round++) {
+        static char text[16384];
+        token_ids ids;
+        size_t len = 0;
+        token_ids_init(&ids);
+        const size_t n_parts = round < 6 ? 20 + 60 * (size_t)round : 1600;
+        for (size_t i = 0; i < n_parts; i++) {
+            x = x * 1664525u + 1013904223u;
+            const char *part = PARTS[(x >> 16) % ARRAY_LEN(PARTS)];
+            memcpy(text + len, part, strlen(part));
+            len += strlen(part);
+        }
+        CHECK_OK(tokenizer_encode(tok, &ids, text, len, TOKENIZER_SPECIALS, &d), d);
+        CHECK(ids.len > 0 && ids.len <= MOST_TOKENS);
+        check_words(tok, ids.ids, (int32_t)ids.len, 0.05 * round);
+        token_ids_deinit(&ids);
+    }
+    tokenizer_close(tok);
+}
+
 int main(void)
 {
+    test_words();
     test_counts();
     test_tail();
     test_backbone();

@@ -1,0 +1,459 @@
+/* Each file of tests/engine/transcripts/ is a load, and what the engine does with it, event by event: whose chunk of how many
+ * tokens is computed, who waits, what the cache had, what was guessed and was right, when it was. After each event the
+ * parts of the engine must fit together (check_engine).
+ *
+ *     ! parallel 2 chunk 64 draft           of the engine; parallel, chunk, context, cache, queue, lookup, threshold: numbers
+ *     > ask 1 at 5 prompt 100 answer 4      at: the first token; flags as in ask()
+ *     > wait 3                              events, or "all": until all that was asked for has ended
+ *     < #1 prefill 64/100                   what the engine said
+ *
+ * Time passes only from event to event, a millisecond each (the tokens of a step of an answer come at once), and all but the
+ * first question comes from inside of an event, so that nothing depends on other work on the machine. Tokens are not told:
+ * they are other tests'. The kernels are the plain ones, as it depends on them how a prompt is cut. PARLEY_WRITE=1 writes the
+ * events anew; the difference is then to be read.
+ */
+#include "engine/engine_private.h"
+
+#include <dirent.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "tests/check.h"
+
+/* Under TSan, where the plain kernels take minutes, one file is enough: all is of one thread. */
+#ifdef __SANITIZE_THREAD__
+static const char ONLY[] = "choices.txt";
+#else
+static const char ONLY[] = "";
+#endif
+
+enum { N_CTX = 256, N_TOKENS = 90, MS = 1000000, MOST_IDS = 64, SCOPES = 4, TEXT_BYTES = 1 << 20 };
+
+/* ---- time ---- */
+
+static _Atomic int64_t now_ns = 5000LL * 1000 * MS;
+
+int made_up_clock(clockid_t id, struct timespec *out) __asm__("clock_gettime");
+
+int made_up_clock(clockid_t id, struct timespec *out)
+{
+    if (id != CLOCK_MONOTONIC) {
+        return (int)syscall(SYS_clock_gettime, id, out);
+    }
+    const int64_t ns = atomic_load(&now_ns);
+    *out = (struct timespec){.tv_sec = ns / (1000LL * MS), .tv_nsec = ns % (1000LL * MS)};
+    return 0;
+}
+
+/* ---- a script ---- */
+
+typedef struct script {
+    engine *e;
+    const char *at; /* the next line */
+    bytes out;
+    int32_t n_waits; /* events until the next action; -1: until all is done */
+    int32_t n_asked, n_done;
+    int32_t n_prompt[MOST_IDS], n_predicted[MOST_IDS]; /* by id */
+    bool is_done[MOST_IDS];
+    uint64_t last_id, last_step; /* of the last event */
+    pthread_mutex_t lock;        /* who acts, or takes an event; the first question is this thread's */
+    atomic_bool is_over;
+} script;
+
+/* A number behind a word of a line; `other` if it is not there. */
+static int32_t number(const char *line, const char *word, int32_t other)
+{
+    const size_t n = strlen(word), end = strcspn(line, "\n");
+    for (const char *at = line; (at = strstr(at, word)) != NULL && at < line + end; at += n) {
+        if (at > line && at[-1] == ' ' && (at[n] == ' ' || at[n] == '\n')) {
+            return at[n] == ' ' && strchr("0123456789", at[n + 1]) ? (int32_t)strtol(at + n + 1, NULL, 10)
+                                                                   : 1;
+        }
+    }
+    return other;
+}
+
+static bool flag(const char *line, const char *word)
+{
+    return number(line, word, -1) >= 0;
+}
+
+/* The tokens of a prompt: a walk through the vocabulary, or one that comes back after `every` tokens. */
+static void make_prompt(int32_t *ids, const char *line, int32_t n)
+{
+    const int32_t first = number(line, "at", 0), every = number(line, "every", N_CTX);
+    for (int32_t i = 0; i < n; i++) {
+        ids[i] = 5 + (first + i % every * 7 + i % every / 13) % N_TOKENS;
+    }
+}
+
+static gen_request *make_request(script *s, const char *line)
+{
+    int32_t ids[N_CTX];
+    const int32_t n = number(line, "prompt", 1);
+    const uint64_t scope = (uint64_t)number(line, "scope", 0);
+    gen_params p;
+    gen_request *r = NULL;
+    err_detail d = {0};
+    make_prompt(ids, line, n);
+    if (flag(line, "vectors")) {
+        const gen_input inputs[] = {{.ids = ids, .n_ids = (size_t)n},
+                                    {.ids = ids + 1, .n_ids = (size_t)n - 1}};
+        CHECK_OK(engine_prepare_inputs(s->e, &r, inputs, ARRAY_LEN(inputs), GEN_POOL_MEAN, scope, &d), d);
+        return r;
+    }
+    gen_params_init(&p);
+    p.max_tokens = number(line, "answer", 1);
+    p.n_choices = number(line, "choices", 1);
+    p.temperature = 0.0f;
+    p.ignore_eos = !flag(line, "stops");
+    p.min_tokens = number(line, "least", 0);
+    gen_bias only = {.id = number(line, "says", 0), .bias = 1e9f};
+    p.biases = &only;
+    p.n_biases = flag(line, "says");
+    p.no_cache = flag(line, "uncached");
+    p.no_draft = flag(line, "undrafted");
+    p.no_lookup = flag(line, "uncopied");
+    if (flag(line, "scored")) {
+        p.n_top_logprobs = 0;
+        p.scores_prompt = true;
+    }
+    if (flag(line, "sparse")) {
+        p.spec_prefill = 1;
+        p.spec_keep = 0.01f * (float)number(line, "sparse", 0);
+        p.spec_backbone = 0.1f;
+    }
+    CHECK_OK(engine_prepare_tokens(s->e, &r, ids, (size_t)n, scope, &p, &d), d);
+    return r;
+}
+
+/* > ask ID: flags are prompt, at, every, answer, choices (with the ids behind it), says (one token alone), stops (at an end),
+ * least (tokens), scope, uncached, undrafted, uncopied, scored, sparse PERCENT, vectors */
+static void ask(script *s, const char *line)
+{
+    const int32_t id = number(line, "ask", 0);
+    gen_request *r = make_request(s, line);
+    err_detail d = {0};
+    int32_t n = 0;
+    for (gen_request *q = r; q; q = gen_request_next(q), n++) {
+        CHECK(id + n < MOST_IDS);
+        s->n_prompt[id + n] = gen_request_get_info(q).n_prompt_tokens;
+        if (n) {
+            gen_request_set_id(q, (uint64_t)(id + n));
+        }
+    }
+    s->n_asked += n;
+    const err_code err = r ? engine_submit(s->e, r, (uint64_t)id, &d) : ERR_NOMEM;
+    if (err != ERR_OK) {
+        bytes_printf(&s->out, "< #%d refused: %s\n", id, d.text);
+        s->n_asked -= n;
+        gen_request_free(r);
+    }
+}
+
+/* A policy that has learned that guesses of the head are always right and cost nothing, or never right. */
+static draft_policy learned(bool right)
+{
+    draft_policy p = {0};
+    for (int32_t i = 0; i < 2000; i++) {
+        const int32_t k = draft_policy_depth(&p, 1, DRAFT_MAX);
+        draft_policy_result(&p, k, right ? k : 0);
+        draft_policy_cost(&p, 1, k, right ? 10 : 10 + k);
+    }
+    return p;
+}
+
+static void tell_status(script *s)
+{
+    engine_status st;
+    engine_get_status(s->e, &st);
+    bytes_printf(
+        &s->out,
+        "< running %d waiting %d done %llu tokens %llu+%llu cached %llu queries %llu hits %llu entries %zu\n",
+        st.n_running, st.n_waiting, (unsigned long long)st.n_requests, (unsigned long long)st.n_prompt_tokens,
+        (unsigned long long)st.n_generated_tokens, (unsigned long long)st.n_cached_tokens,
+        (unsigned long long)st.n_cache_queries, (unsigned long long)st.n_cache_hits,
+        (size_t)st.n_cache_entries);
+    bytes_printf(&s->out, "< drafted %llu/%llu copied %llu/%llu ms %g %g %g blocks free %zu of %zu\n",
+                 (unsigned long long)st.n_draft_accepted, (unsigned long long)st.n_drafted,
+                 (unsigned long long)st.n_copied_accepted, (unsigned long long)st.n_copied, st.prefill_ms_sum,
+                 st.vision_ms_sum, st.decode_ms_sum, kv_pool_n_free(s->e->pool, KV_ALL),
+                 kv_pool_n_blocks(s->e->pool, KV_ALL));
+}
+
+/* Does what the script says until it waits. */
+static void act(script *s)
+{
+    while (*s->at) {
+        const char *line = s->at;
+        const size_t len = strcspn(line, "\n") + 1;
+        s->at += len;
+        if (*line == '<') {
+            continue;
+        }
+        bytes_append(&s->out, line, len);
+        if (*line != '>') {
+            continue; /* a remark */
+        }
+        if (flag(line, "ask")) {
+            ask(s, line);
+        } else if (flag(line, "cancel")) {
+            engine_cancel(s->e, (uint64_t)number(line, "cancel", 0));
+        } else if (flag(line, "status")) {
+            tell_status(s);
+        } else if (flag(line, "clear")) {
+            const uint64_t scope = (uint64_t)number(line, "clear", 0);
+            engine_clear_cache(s->e, &scope);
+        } else if (flag(line, "policy")) {
+            s->e->draft_policy = learned(flag(line, "right"));
+            s->e->lookup_policy = (lookup_policy){0};
+        } else if (flag(line, "wait")) {
+            s->n_waits = flag(line, "all") ? -1 : number(line, "wait", 1);
+            return;
+        } else {
+            CHECK(!"an action");
+        }
+    }
+    atomic_store(&s->is_over, true);
+}
+
+/* ---- what must always hold ---- */
+
+typedef struct entry_sum {
+    size_t n, n_bytes;
+} entry_sum;
+
+static void add_entry(void *ctx, const prefix_entry *e)
+{
+    entry_sum *sum = ctx;
+    sum->n++;
+    sum->n_bytes += e->bytes;
+    CHECK(prefix_entry_len(e) > 0 && prefix_entry_len(e) <= N_CTX && prefix_entry_snapshot(e));
+}
+
+/* The request of a slot and how far it is. */
+static void check_slot(const script *s, const engine *e, const slot *at)
+{
+    const gen_request *r = at->req;
+    if (!r) {
+        CHECK(!at->sampler && !at->cursor && at->chunk == 0 && !at->names && !at->awaits_prompt);
+        return;
+    }
+    const int32_t total = (int32_t)r->prompt.len, predicted = at->timings.predicted_n;
+    CHECK(at->sampler && at->prompt_done >= 0 && at->chunk >= 0 && at->prompt_done + at->chunk <= total);
+    CHECK(at->next_boundary <= r->n_boundaries && at->media_done <= r->n_media);
+    CHECK(at->next_boundary == r->n_boundaries || r->boundaries[at->next_boundary].len > at->prompt_done ||
+          at->chunk > 0);
+    CHECK(at->next_boundary == 0 || r->boundaries[at->next_boundary - 1].len <= at->prompt_done);
+    CHECK(seq_state_len(at->seq) <= seq_state_cap(at->seq));
+    CHECK_INT(at->timings.predicted_n, s->n_predicted[r->id]);
+    CHECK(at->first_token_ns == 0 ? predicted == 0 : at->phase == GEN_PHASE_DECODE);
+    if (at->awaits_prompt || at->sparse != SPARSE_NONE || at->n_skipped || r->pool) {
+        return; /* its prompt is not what the key says, or not yet */
+    }
+    CHECK_INT(at->n_key, 1 + total + predicted);
+    for (int32_t i = 0; i < total; i++) {
+        CHECK((int32_t)(uint32_t)at->key[1 + i] == r->prompt.ids[i]);
+    }
+    CHECK_INT(at->key[0], r->scope);
+    CHECK(at->phase == GEN_PHASE_DECODE || at->chunk > 0 || seq_state_len(at->seq) == at->prompt_done);
+    CHECK(at->phase != GEN_PHASE_DECODE || seq_state_len(at->seq) >= total + (predicted ? predicted - 1 : 0));
+    CHECK(at->drafter.n_drafts < NN_ROWS_EXACT);
+    CHECK(e->drafting || at->timings.draft_n == 0);
+}
+
+static void check_engine(const script *s)
+{
+    const engine *e = s->e;
+    int32_t n_waiting = 0, n_running = 0, n_slots = 0;
+    for (int32_t i = 0; i < e->n_slots; i++) {
+        check_slot(s, e, &e->slots[i]);
+        n_slots += e->slots[i].req != NULL;
+    }
+    inbox_count(e->inbox, &n_waiting, &n_running);
+    CHECK_INT(n_waiting + n_running, s->n_asked - s->n_done);
+    CHECK_INT(n_running, n_slots);
+    CHECK(kv_pool_n_free(e->pool, KV_ALL) <= kv_pool_n_blocks(e->pool, KV_ALL));
+    if (e->cache) {
+        entry_sum sum = {0};
+        for (uint64_t scope = 0; scope < SCOPES; scope++) {
+            prefix_cache_list(e->cache, scope, add_entry, &sum);
+        }
+        const prefix_cache_stats st = prefix_cache_get_stats(e->cache);
+        CHECK(sum.n <= st.n_entries && sum.n_bytes <= st.bytes && st.bytes <= e->cache_bytes);
+        CHECK(st.n_entries - sum.n == 0 ? sum.n_bytes == st.bytes : sum.n_bytes < st.bytes);
+        CHECK(st.n_hits <= st.n_queries && st.n_stores >= st.n_entries + st.n_evictions);
+    }
+}
+
+/* ---- events ---- */
+
+static void tell_event(script *s, const gen_event *ev)
+{
+    static const char *const ENDS[] = {"stop", "length", "cancelled", "error"};
+    const gen_timings *t = &ev->timings;
+    bytes_printf(&s->out, "< #%d ", (int)ev->request_id);
+    switch (ev->type) {
+    case GEN_PROGRESS:
+        bytes_printf(&s->out, "%s %d/%d\n", gen_phase_name(ev->phase), ev->processed, ev->total);
+        break;
+    case GEN_PROMPT:
+        bytes_printf(&s->out, "scored %d: %d/%d\n", ev->n_tokens, ev->processed, ev->total);
+        break;
+    case GEN_VECTOR:
+        bytes_printf(&s->out, "vector of %d\n", ev->n_vector);
+        break;
+    case GEN_TOKENS:
+        bytes_printf(&s->out, "token %d", t->predicted_n);
+        if (t->draft_n + t->lookup_n) {
+            bytes_printf(&s->out, ", drafts %d/%d %d/%d", t->draft_accepted_n, t->draft_n,
+                         t->lookup_accepted_n, t->lookup_n);
+        }
+        bytes_printf(&s->out, "\n");
+        break;
+    default:
+        bytes_printf(&s->out, "%s %s: prompt %d cached %d", ENDS[ev->finish], ev->message, t->prompt_n,
+                     t->cache_n);
+        if (t->sparse_n) {
+            bytes_printf(&s->out, " read %d of %d", t->sparse_kept_n, t->sparse_n);
+        }
+        bytes_printf(&s->out, " answer %d drafts %d/%d %d/%d, ms %g %g %g %g\n", t->predicted_n,
+                     t->draft_accepted_n, t->draft_n, t->lookup_accepted_n, t->lookup_n, t->queue_ms,
+                     t->prompt_ms, t->ttft_ms, t->predicted_ms);
+    }
+}
+
+/* Engine thread. */
+static void on_event(void *ctx, gen_event *ev)
+{
+    script *s = ctx;
+    const uint64_t id = ev->request_id;
+    pthread_mutex_lock(&s->lock);
+    CHECK(id > 0 && id < MOST_IDS && !s->is_done[id]);
+    tell_event(s, ev);
+    s->n_predicted[id] = ev->timings.predicted_n;
+    if (ev->type == GEN_TOKENS) {
+        CHECK_INT(ev->n_tokens, 1);
+        CHECK(ev->tokens[0] >= 0 && ev->tokens[0] < engine_get_info(s->e)->n_vocab);
+    }
+    s->is_done[id] = ev->type == GEN_DONE;
+    s->n_done += ev->type == GEN_DONE;
+    engine_status st;
+    engine_get_status(s->e, &st);
+    if (ev->type != GEN_TOKENS || id != s->last_id || st.n_steps != s->last_step) {
+        atomic_fetch_add(&now_ns, MS);
+    }
+    s->last_id = id;
+    s->last_step = st.n_steps;
+    gen_event_free(ev);
+    check_engine(s);
+    s->n_waits -= s->n_waits > 0;
+    if (s->n_waits == 0 || (s->n_waits < 0 && s->n_done == s->n_asked)) {
+        act(s);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static engine *open_engine(script *s, const char *line)
+{
+    static char dir[4096];
+    snprintf(dir, sizeof dir, "%s", check_data("tiny"));
+    engine_options opt = {.model_dir = dir,
+                          .n_threads = 1,
+                          .n_ctx = number(line, "context", N_CTX),
+                          .n_parallel = number(line, "parallel", 1),
+                          .n_queue = number(line, "queue", 0),
+                          .prefill_chunk = number(line, "chunk", 64),
+                          .cache_mib = number(line, "cache", 64),
+                          .no_draft = !flag(line, "draft"),
+                          .prompt_lookup = number(line, "lookup", 0),
+                          .sparse = {.threshold = number(line, "threshold", 0),
+                                     .on = flag(line, "on"),
+                                     .chunk = 8,
+                                     .keep = 0.5f,
+                                     .draft_dir = flag(line, "judge") ? dir : NULL},
+                          .exact = true,
+                          .on_event = on_event,
+                          .on_event_ctx = s};
+    engine *e = NULL;
+    err_detail d = {0};
+    CHECK(engine_parse_cpu("generic", &opt.cpu_mask));
+    gen_params_init(&opt.defaults);
+    CHECK_OK(engine_open(&e, &opt, &d), d);
+    if (!e) {
+        exit(1);
+    }
+    return e;
+}
+
+static void show_difference(const char *path, const char *was, const char *is)
+{
+    int line = 1;
+    for (; *was && *was == *is; was++, is++) {
+        line += *was == '\n';
+    }
+    fprintf(stderr, "%s:%d: there stands\n    ...%.*s\nnow it is\n    ...%.*s\n", path, line,
+            (int)strcspn(was, "\n"), was, (int)strcspn(is, "\n"), is);
+}
+
+static void run(const char *path)
+{
+    static script s;
+    static char text[TEXT_BYTES];
+    s = (script){.out = bytes_empty(TEXT_BYTES), .lock = PTHREAD_MUTEX_INITIALIZER};
+    FILE *file = fopen(path, "r");
+    CHECK(file != NULL);
+    text[file ? fread(text, 1, sizeof text - 1, file) : 0] = '\0';
+    if (file) {
+        fclose(file);
+    }
+    const char *options = strstr(text, "! ");
+    CHECK(options != NULL);
+    s.at = text;
+    atomic_store(&now_ns, 5000LL * 1000 * MS);
+    s.e = open_engine(&s, options ? options : text);
+    pthread_mutex_lock(&s.lock);
+    act(&s);
+    pthread_mutex_unlock(&s.lock);
+    while (!atomic_load(&s.is_over)) {
+        usleep(200);
+    }
+    engine_close(s.e);
+    CHECK_INT(s.n_done, s.n_asked);
+    if (strcmp(bytes_str(&s.out), text) != 0) {
+        if (getenv("PARLEY_WRITE")) {
+            file = fopen(path, "w");
+            CHECK(file && fwrite(s.out.data, 1, s.out.len, file) == s.out.len && fclose(file) == 0);
+        } else {
+            show_difference(path, text, bytes_str(&s.out));
+            CHECK(!"the engine does what the transcript says");
+        }
+    }
+    bytes_deinit(&s.out);
+}
+
+int main(int argc, char **argv)
+{
+    static const char PLACE[] = PARLEY_SOURCE_DIR "/tests/engine/transcripts";
+    struct dirent **found = NULL;
+    log_set_level(LOG_OFF);
+    const int n = scandir(PLACE, &found, NULL, alphasort);
+    int n_run = 0;
+    for (int i = 0; i < n; i++) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", PLACE, found[i]->d_name);
+        const size_t len = strlen(path);
+        if (strcmp(path + len - 4, ".txt") == 0 && strstr(path, argc > 1 ? argv[1] : ONLY)) {
+            run(path);
+            n_run++;
+        }
+        free(found[i]);
+    }
+    free(found);
+    CHECK(n_run > 0);
+    CHECK_DONE();
+}
