@@ -82,7 +82,7 @@ target_sources(test_turns PRIVATE ${CMAKE_SOURCE_DIR}/bench/turns.c)
 # a sanitizer has its own malloc, so there only the calls of our own code are caught, by the linker; always where
 # libraries crash when their own allocations fail, or make too many.
 set(only_ours test_alloc_fail_checkpoint test_alloc_fail_engine test_alloc_fail_vision)
-foreach(program test_alloc_fail test_alloc_fail_image test_alloc_fail_model test_alloc_fail_text ${only_ours}
+foreach(program test_engine_commands test_alloc_fail test_alloc_fail_image test_alloc_fail_model test_alloc_fail_text ${only_ours}
         test_reply_memory test_request_memory test_mcp_result test_upstream_reply)
     if(TARGET ${program})
         target_sources(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests/alloc_fail.c)

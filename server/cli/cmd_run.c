@@ -203,6 +203,12 @@ static void print_found(run *r, bool last)
             bytes_clear(&out);
         }
     }
+    if (last && r->has_thoughts) { /* it was cut inside of them */
+        stop_filter_finish(&r->reasoning, &out);
+        bytes_append_char(&out, '\n');
+        fwrite(bytes_str(&out), 1, r->o->quiet ? 0 : out.len, stderr);
+        bytes_clear(&out);
+    }
     if (last) {
         stop_filter_finish(&r->content, &out);
         fwrite(bytes_str(&out), 1, out.len, stdout);
