@@ -492,6 +492,6 @@ int command_bench(const options *o)
     }
 out:
     engine_close(b.e);
-    mailbox_destroy(b.events, NULL);
+    mailbox_destroy(b.events, command_drop_event);
     return err == ERR_OK ? 0 : command_fail(err, &detail);
 }

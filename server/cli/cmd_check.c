@@ -38,6 +38,6 @@ int command_check(engine_options *eo)
         printf("ok: model %s, context %d, %s\n", info->model_name, info->n_ctx, info->compute);
     }
     engine_close(e);
-    mailbox_destroy(events, NULL);
+    mailbox_destroy(events, command_drop_event);
     return err == ERR_OK ? 0 : command_fail(err, &detail);
 }

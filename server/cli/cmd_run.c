@@ -349,7 +349,7 @@ static int answer(run *r)
         code = 1;
     }
     engine_close(r->e);
-    mailbox_destroy(r->events, NULL);
+    mailbox_destroy(r->events, command_drop_event);
     return code;
 }
 

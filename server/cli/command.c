@@ -117,6 +117,11 @@ void command_on_event(void *ctx, gen_event *ev)
     }
 }
 
+void command_drop_event(void *ev)
+{
+    gen_event_free(ev);
+}
+
 err_code command_submit(engine *e, gen_request *r, uint64_t id, err_code err, err_detail *detail)
 {
     err = err == ERR_OK ? engine_submit(e, r, id, detail) : err;

@@ -24,6 +24,8 @@ MUST_CHECK err_code command_open_engine(engine **out, const engine_options *eo, 
 
 /* engine_options.on_event for commands that wait for the end of an answer alone; ctx: a mailbox. */
 void command_on_event(void *ctx, gen_event *ev);
+/* For mailbox_destroy: an event that nobody waits for any more. */
+void command_drop_event(void *ev);
 /* Submits a request that was prepared with `err`, and takes it over: it is freed on failure. */
 MUST_CHECK err_code command_submit(engine *e, gen_request *r, uint64_t id, err_code err, err_detail *detail);
 /* Waits for the end of an answer, which command_on_event hands to `events`; its timings are in *t. */

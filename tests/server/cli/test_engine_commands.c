@@ -640,8 +640,8 @@ static void test_memory(void)
         int (*does)(const options *);
         const char *words;
         int code, n_least;
-    } ROWS[] = {{command_run, "parley run --system Be --image image --video video Hi", 1, 11},
-                {command_bench, "parley bench --repeat 1 --csv", 4, 3},
+    } ROWS[] = {{command_run, "parley run --system Be --image image --video video Hi", 1, 4},
+                {command_bench, "parley bench --repeat 1 --csv", 4, 1},
                 {check, "parley serve --check", 4, 1}};
     static char whole[SAID_BYTES];
     const gen_timings t = {0};
