@@ -2,7 +2,7 @@
  * tokens is computed, who waits, what the cache had, what was guessed and was right, when it was. After each event the
  * parts of the engine must fit together (check_engine).
  *
- *     ! parallel 2 chunk 64 draft           of the engine; parallel, chunk, context, cache, queue, lookup, threshold: numbers
+ *     ! parallel 2 chunk 64 draft           of the engine; parallel, chunk, context, cache, queue, images: numbers
  *     > ask 1 at 5 prompt 100 answer 4      at: the first token; flags as in ask()
  *     > wait 3                              events, or "all": until all that was asked for has ended
  *     < #1 prefill 64/100                   what the engine said
@@ -21,6 +21,8 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "tests/check.h"
 
@@ -91,8 +93,79 @@ static void make_prompt(int32_t *ids, const char *line, int32_t n)
     }
 }
 
+static void make_params(gen_params *p, const char *line)
+{
+    gen_params_init(p);
+    p->max_tokens = number(line, "answer", 1);
+    p->n_choices = number(line, "choices", 1);
+    p->temperature = 0.0f;
+    p->ignore_eos = !flag(line, "stops");
+    p->min_tokens = number(line, "least", 0);
+    p->no_cache = flag(line, "uncached");
+    p->no_draft = flag(line, "undrafted");
+    p->no_lookup = flag(line, "uncopied");
+    if (flag(line, "thinks")) {
+        p->think_tokens = number(line, "thinks", 0);
+    }
+    if (flag(line, "scored")) {
+        p->n_top_logprobs = 0;
+        p->scores_prompt = true;
+    }
+    if (flag(line, "sparse")) {
+        p->spec_prefill = 1;
+        p->spec_keep = 0.01f * (float)number(line, "sparse", 0);
+        p->spec_backbone = 0.1f;
+    }
+}
+
+/* A chat of some messages, one of them with an image; its answer may have to be so many x. */
+static gen_request *make_chat(script *s, const char *line)
+{
+    static const char *const TEXTS[] = {"What is in this picture, and what is beside it?", "A square.",
+                                        "And which color has it? Say it in a word.", "Red.", "Are you sure?"};
+    static const char THINKING[] = "{\"enable_thinking\":true}";
+    static unsigned char bytes_of_image[65536];
+    static char letters[N_CTX];
+    const size_t n = (size_t)number(line, "turns", 1), with_image = (size_t)number(line, "image", 0);
+    const grammar_spec form = {.kind = SPEC_TEXT, .text = letters};
+    chat_input *in = chat_input_create(1 << 20);
+    gen_request *r = NULL;
+    err_detail d = {0};
+    FILE *file = fopen(PARLEY_SOURCE_DIR "/assets/samples/color.png", "rb");
+    CHECK(file && in && n <= ARRAY_LEN(TEXTS));
+    const size_t n_image = fread(bytes_of_image, 1, sizeof bytes_of_image, file);
+    fclose(file);
+    memset(letters, 0, sizeof letters);
+    memset(letters, 'x', (size_t)number(line, "form", 0));
+    in->messages = arena_calloc(in->arena, n, sizeof *in->messages);
+    in->n_messages = n;
+    for (size_t i = 0; i < n; i++) {
+        chat_part *parts = arena_calloc(in->arena, 2, sizeof *parts);
+        size_t k = 0;
+        if (i + 1 == with_image) {
+            parts[k++] = (chat_part){.kind = CHAT_IMAGE, .data = bytes_of_image, .data_bytes = n_image};
+        }
+        parts[k++] = (chat_part){.kind = CHAT_TEXT, .text = TEXTS[i], .text_len = strlen(TEXTS[i])};
+        in->messages[i] = (chat_message){
+            .role = i % 2 ? CHAT_ASSISTANT : CHAT_USER, .parts = parts, .n_parts = k, .is_string = k == 1};
+    }
+    in->form = flag(line, "form") ? &form : NULL;
+    json_doc *kwargs = NULL;
+    CHECK_OK(json_parse(&kwargs, THINKING, sizeof THINKING - 1, LIMIT_JSON_DEPTH, &d), d);
+    in->template_kwargs = flag(line, "thinks") ? json_root(kwargs) : NULL;
+    in->scope = (uint64_t)number(line, "scope", 0);
+    make_params(&in->params, line);
+    CHECK_OK(engine_prepare(s->e, &r, in, NULL, &d), d);
+    chat_input_destroy(in);
+    json_free(kwargs);
+    return r;
+}
+
 static gen_request *make_request(script *s, const char *line)
 {
+    if (flag(line, "turns")) {
+        return make_chat(s, line);
+    }
     int32_t ids[N_CTX];
     const int32_t n = number(line, "prompt", 1);
     const uint64_t scope = (uint64_t)number(line, "scope", 0);
@@ -106,33 +179,17 @@ static gen_request *make_request(script *s, const char *line)
         CHECK_OK(engine_prepare_inputs(s->e, &r, inputs, ARRAY_LEN(inputs), GEN_POOL_MEAN, scope, &d), d);
         return r;
     }
-    gen_params_init(&p);
-    p.max_tokens = number(line, "answer", 1);
-    p.n_choices = number(line, "choices", 1);
-    p.temperature = 0.0f;
-    p.ignore_eos = !flag(line, "stops");
-    p.min_tokens = number(line, "least", 0);
-    gen_bias only = {.id = number(line, "says", 0), .bias = 1e9f};
-    p.biases = &only;
+    const gen_bias only = {.id = number(line, "says", 0), .bias = 1e9f};
+    make_params(&p, line);
+    p.biases = (gen_bias *)&only;
     p.n_biases = flag(line, "says");
-    p.no_cache = flag(line, "uncached");
-    p.no_draft = flag(line, "undrafted");
-    p.no_lookup = flag(line, "uncopied");
-    if (flag(line, "scored")) {
-        p.n_top_logprobs = 0;
-        p.scores_prompt = true;
-    }
-    if (flag(line, "sparse")) {
-        p.spec_prefill = 1;
-        p.spec_keep = 0.01f * (float)number(line, "sparse", 0);
-        p.spec_backbone = 0.1f;
-    }
     CHECK_OK(engine_prepare_tokens(s->e, &r, ids, (size_t)n, scope, &p, &d), d);
     return r;
 }
 
 /* > ask ID: flags are prompt, at, every, answer, choices (with the ids behind it), says (one token alone), stops (at an end),
- * least (tokens), scope, uncached, undrafted, uncopied, scored, sparse PERCENT, vectors */
+ * least (tokens), scope, uncached, undrafted, uncopied, scored, sparse PERCENT, vectors; of a chat turns, image (in which of
+ * them), form (of so many letters), thinks (at most so many tokens) */
 static void ask(script *s, const char *line)
 {
     const int32_t id = number(line, "ask", 0);
@@ -256,9 +313,13 @@ static void check_slot(const script *s, const engine *e, const slot *at)
         return; /* its prompt is not what the key says, or not yet */
     }
     CHECK_INT(at->n_key, 1 + total + predicted);
-    for (int32_t i = 0; i < total; i++) {
-        CHECK((int32_t)(uint32_t)at->key[1 + i] == r->prompt.ids[i]);
+    int32_t n_rows = 0;
+    for (int32_t i = 0; i < total; i++) { /* a token, or bits of an image */
+        const bool is_row = n_rows < r->n_embed_rows && r->embed_rows[n_rows] == i;
+        CHECK(is_row ? at->key[1 + i] >> 63 : (int32_t)(uint32_t)at->key[1 + i] == r->prompt.ids[i]);
+        n_rows += is_row;
     }
+    CHECK_INT(n_rows, r->n_embed_rows);
     CHECK_INT(at->key[0], r->scope);
     CHECK(at->phase == GEN_PHASE_DECODE || at->chunk > 0 || seq_state_len(at->seq) == at->prompt_done);
     CHECK(at->phase != GEN_PHASE_DECODE || seq_state_len(at->seq) >= total + (predicted ? predicted - 1 : 0));
@@ -377,6 +438,8 @@ static engine *open_engine(script *s, const char *line)
                                      .keep = 0.5f,
                                      .draft_dir = flag(line, "judge") ? dir : NULL},
                           .exact = true,
+                          .vision_cache_mib = number(line, "images", 0),
+                          .template_file = PARLEY_SOURCE_DIR "/tools/seedling/chat_template.jinja",
                           .on_event = on_event,
                           .on_event_ctx = s};
     engine *e = NULL;
