@@ -154,6 +154,77 @@ static void test_tools(void)
     chat_input_destroy(in);
 }
 
+/* The same to the last byte, with a system text in front of two tools, or what a template is given that writes calls in the
+ * words of Python. */
+static void test_calls_to_the_byte(void)
+{
+#define VALUES                                                                                               \
+    "{\"x\":1.5,\"yes\":true,\"no\":false,\"none\":null,\"list\":[1,\"a\",{\"k\":false,\"z\":[]}],\"text\":" \
+    "\"it's\"}"
+    static const char CHAT[] =
+        "{\"messages\":[{\"role\":\"s\",\"content\":\"Be kind.\"},{\"role\":\"u\",\"content\":\"1\"},"
+        "{\"role\":\"a\",\"content\":\"Well.\",\"calls\":{\"f\":" VALUES ",\"g\":{}}},"
+        "{\"role\":\"t\",\"content\":\"r1\"},{\"role\":\"t\",\"content\":\"r2\"}],"
+        "\"tools\":[{\"name\":\"f\"},{\"name\":\"g\"}]}";
+    static const struct {
+        prompt_style style;
+        const char *arranged;
+    } CASES[] = {
+        {{.habits = {.takes_system = true, .takes_repeats = true}},
+         "s:Be kind.\n"
+         "\n"
+         "# Tools\n"
+         "\n"
+         "These functions can be called:\n"
+         "\n"
+         "<tools>\n"
+         "{\"name\":\"f\"}\n"
+         "{\"name\":\"g\"}\n"
+         "</tools>\n"
+         "\n"
+         "To call one, end the reply with its name and its arguments as JSON between these markers, a pair "
+         "of them for each call:\n"
+         "\n"
+         "<tool_call>\n"
+         "{\"name\": NAME, \"arguments\": {KEY: VALUE}}\n"
+         "</tool_call>\n"
+         "\n"
+         "If none fits, answer without a call.|u:1|a:Well.\n"
+         "<tool_call>\n"
+         "{\"name\": \"f\", \"arguments\": "
+         "{\"x\":1.5,\"yes\":true,\"no\":false,\"none\":null,\"list\":[1,\"a\",{\"k\":false,\"z\":[]}],"
+         "\"text\":\"it's\"}}\n"
+         "</tool_call>\n"
+         "<tool_call>\n"
+         "{\"name\": \"g\", \"arguments\": {}}\n"
+         "</tool_call>|u:<tool_response>\n"
+         "r1\n"
+         "</tool_response>\n"
+         "<tool_response>\n"
+         "r2\n"
+         "</tool_response>|"},
+        {{.habits = {.takes_system = true,
+                     .takes_repeats = true,
+                     .takes_tools = true,
+                     .loses_calls = true,
+                     .python_calls = true}},
+         "s:Be kind.|u:1|a:Well.<|tool_call_start|>[f(x=1.5, yes=True, no=False, none=None, list=[1, \"a\", "
+         "{\"k\": False, \"z\": []}], text=\"it's\"), g()]<|tool_call_end|>|t:r1|t:r2|"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        chat_message *messages;
+        size_t n;
+        bytes text;
+        bytes_init(&text, 10000);
+        chat_input *in = chat_of(CHAT);
+        CHECK_OK(prompt_arrange(&messages, &n, in, &CASES[i].style, in->arena, &d), d);
+        write_messages(&text, messages, n);
+        CHECK_STR(bytes_str(&text), CASES[i].arranged);
+        bytes_deinit(&text);
+        chat_input_destroy(in);
+    }
+}
+
 static void test_errors(void)
 {
     chat_message *messages;
@@ -210,6 +281,7 @@ int main(void)
 {
     test_messages();
     test_tools();
+    test_calls_to_the_byte();
     test_errors();
     test_habits();
     CHECK_DONE();
