@@ -9,6 +9,8 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/say.h"
+#include "tests/fuzz/say_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -83,10 +85,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memory_file(data, size);
     model_config cfg;
     err_detail detail = {0};
-    if (model_config_load(&cfg, json_folder(folder), &detail) != ERR_OK) {
+    say_hide(folder);
+    const err_code err = model_config_load(&cfg, json_folder(folder), &detail);
+    if (err != ERR_OK) {
+        say_error(err, &detail);
         must(detail.text[0] != '\0' && utf8_valid(detail.text, strlen(detail.text)));
         return 0;
     }
     check(&cfg);
+    say_config(&cfg);
     return 0;
 }

@@ -5,6 +5,7 @@
 #include "server/media/data_uri.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/say.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,6 +37,11 @@ static void check_base64(const char *text, size_t len)
     must(out != NULL && again != NULL);
     size_t n = 0;
     if (base64_decode(out, &n, text, len)) {
+        say_text("base64 of", (const char *)out, n);
+        bytes written = bytes_empty(SIZE_MAX / 2);
+        base64_encode(&written, out, n);
+        must(written.len == len && memcmp(bytes_str(&written), text, len) == 0);
+        bytes_deinit(&written);
         must(n <= len / 4 * 3);
         must(encode(again, out, n) == len && (len == 0 || memcmp(again, text, len) == 0));
     }
@@ -52,6 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data;
     check_base64(text, size);
+    say("kind %d", (int)data_uri_classify(text, size));
     if (data_uri_classify(text, size) != DATA_URI_INLINE) {
         return 0;
     }
@@ -62,7 +69,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     err_detail detail = {0};
     err_code err = data_uri_decode(a, &out, &n, text, size, MAX_BYTES, &detail);
     must(err == ERR_OK || detail.text[0] != '\0');
+    if (err != ERR_OK) {
+        say_error(err, &detail);
+    }
     if (err == ERR_OK) {
+        say_text("bytes", (const char *)out, n);
         must(n <= MAX_BYTES && (n == 0 || out != NULL));
         uint8_t sum = 0;
         for (size_t i = 0; i < n; i++) {

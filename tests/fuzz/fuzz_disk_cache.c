@@ -10,6 +10,7 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/say.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -65,6 +66,8 @@ static void look(void *ctx, const disk_entry *e)
     size_t *n = ctx;
     must(e->n_tokens > 0 && e->mtp_len >= 0 && e->n_blocks > 0);
     must(strlen(e->given) <= PREFIX_GIVEN_MAX && (!e->given[0] || prefix_cache_is_name(e->given)));
+    say("entry: %d tokens, mtp %d, %d blocks, given %s", (int)e->n_tokens, (int)e->mtp_len, (int)e->n_blocks,
+        e->given);
     *n += 1;
 }
 
@@ -126,10 +129,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     disk_cache_list(dc, 0, look, &n_listed);
     const disk_cache_stats s = disk_cache_get_stats(dc);
     must(s.n_entries <= 1 && n_listed <= s.n_entries);
+    say("%llu entries, %llu bytes, %llu errors", (unsigned long long)s.n_entries, (unsigned long long)s.bytes,
+        (unsigned long long)s.n_errors);
     uint64_t key[64] = {0};
     disk_hit hit;
     if (disk_cache_find(dc, key, sizeof key / sizeof key[0], 0, &hit)) {
         must(hit.n_tokens > 0 && hit.n_tokens < 64);
+        say("found: %d tokens, mtp %d, cut %d", (int)hit.n_tokens, (int)hit.mtp_len, hit.is_cut);
     }
     disk_cache_clear(dc, NULL);
     disk_cache_close(dc);

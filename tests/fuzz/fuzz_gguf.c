@@ -8,6 +8,8 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/say.h"
+#include "tests/fuzz/say_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,18 +34,29 @@ static void check_value(const gguf_file *f, const gguf_value *v)
     double number = 0;
     bool truth = false;
     must(gguf_find(f, v->key) == v && utf8_valid(v->key, strlen(v->key)));
+    say("%s: %d, array %d, %llu", v->key, (int)v->type, v->is_array, (unsigned long long)v->n);
     if (v->type == GGUF_TEXT) {
         for (uint64_t i = 0; i < v->n; i++) {
             gguf_next_text(&cursor, &text, &n);
             touch(text, n);
+            if (i < 3) {
+                say_text("", text, n);
+            }
         }
     }
     for (uint64_t i = 0; i < v->n && i < 1000; i++) {
         bool is_int = gguf_int_at(v, i, &element), is_number = gguf_number_at(v, i, &number);
         must(is_number || !is_int);
+        if (i < 3) {
+            say("%d %lld, %d %.17g", is_int, is_int ? (long long)element : 0ll, is_number,
+                is_number ? number : 0);
+        }
     }
     must(!gguf_int_at(v, v->n, &element) && !gguf_number_at(v, v->n, &number));
     must(!gguf_uint(v, &whole) || !v->is_array);
+    if (gguf_uint(v, &whole) || gguf_bool(v, &truth)) {
+        say("%llu, %d", (unsigned long long)whole, truth);
+    }
     must(!gguf_text(v, &text, &n) || utf8_valid(text, n));
     must(!gguf_bool(v, &truth) || v->type == GGUF_BOOL);
 }
@@ -57,7 +70,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     gguf_file *file = NULL;
     err_detail detail = {0};
-    if (gguf_file_open(&file, memory_file(data, size), &detail) != ERR_OK) {
+    const char *path = memory_file(data, size);
+    say_hide(path);
+    const err_code err = gguf_file_open(&file, path, &detail);
+    if (err != ERR_OK) {
+        say_error(err, &detail);
         must(file == NULL && detail.text[0] != '\0' && utf8_valid(detail.text, strlen(detail.text)));
         return 0;
     }
@@ -73,8 +90,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         sum += t->view.bytes;
     }
     must(sum <= size); /* no overlap */
+    say_tensors(gguf_file_tensors(file));
     gguf_file_part(file, &part, &n_parts);
     must(part < n_parts);
+    say("part %zu of %zu", part, n_parts);
     gguf_file_close(file);
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "server/hub/hub_listing.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/say.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,11 +32,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     hub_listing l;
     err_detail d = {0};
-    if (hub_listing_read(&l, (const char *)data, size, &d) != ERR_OK) {
+    const err_code err = hub_listing_read(&l, (const char *)data, size, &d);
+    if (err != ERR_OK) {
+        say_error(err, &d);
         must(d.text[0] != '\0');
         return 0;
     }
+    say("%zu files of %s", l.n, l.commit);
     for (size_t i = 0; i < l.n; i++) {
+        const hub_file *f = &l.files[i];
+        say("%s: %lld, %s, large %d", f->path, (long long)f->size, f->key, f->is_large);
         check_file(&l, &l.files[i]);
     }
     hub_listing_deinit(&l);

@@ -9,6 +9,7 @@
 #include "server/mcp/mcp_html.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/say.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,7 +41,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(strlen(charset) < sizeof charset);
     mcp_decode(&text, page, size - 1, data[0] & 8 ? charset : CHARSETS[data[0] & 7]);
     must(utf8_valid(bytes_str(&text), text.len));
-    (void)mcp_html_text(&shown, &title, bytes_str(&text), text.len, "https://example.org/a/", go_on, NULL);
+    say("charset %s", charset);
+    say_text("decoded", bytes_str(&text), text.len);
+    const bool whole =
+        mcp_html_text(&shown, &title, bytes_str(&text), text.len, "https://example.org/a/", go_on, NULL);
+    say("%s", whole ? "whole" : "not whole");
+    say_text("title", bytes_str(&title), title.len);
+    say_text("shown", bytes_str(&shown), shown.len);
     must(utf8_valid(bytes_str(&shown), shown.len) && utf8_valid(bytes_str(&title), title.len));
     must(shown.len <= MAX_GROWTH * (text.len + 64));
     bytes_deinit(&text);

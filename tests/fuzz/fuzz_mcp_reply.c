@@ -10,6 +10,7 @@
 #include "server/mcp/mcp_result.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/say.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,6 +24,10 @@ static void read_result(const bytes *text)
     must(r != NULL);
     mcp_result_read(r, json_root(doc));
     must(utf8_valid(bytes_str(&r->text), r->text.len) && r->n_images <= LIMIT_MCP_IMAGES);
+    say("failed %d, %zu images", r->has_failed, r->n_images);
+    say_text("text", bytes_str(&r->text), r->text.len);
+    say_text("images", bytes_str(&r->images), r->images.len);
+    say_text("whole", bytes_str(&r->whole), r->whole.len);
     bytes images = bytes_empty(SIZE_MAX / 2);
     bytes_append_char(&images, '[');
     bytes_append(&images, bytes_str(&r->images), r->images.len);
@@ -43,12 +48,16 @@ static void read_lists(const bytes *text, bool is_http)
     const mcp_server_config *config = is_http ? &http : &stream;
     mcp_offer *o = mcp_offer_create(config, text, text, text);
     must(o != NULL);
+    say("%zu tools, %zu left out", o->n_tools, o->left_out);
     for (size_t i = 0; i < o->n_tools; i++) {
         const mcp_tool *t = &o->tools[i];
         must(mcp_offer_find(o, t->name) == t && json_is(t->schema, JSON_OBJECT));
         must(t->clean[0] && strlen(t->clean) <= MCP_CLEAN_NAME_MAX);
         must(utf8_valid(t->description, strlen(t->description)));
+        say("%s as %s, title %s: %s; read only %d, unasked %d, once %d", t->name, t->clean, t->title,
+            t->description, t->is_read_only, t->runs_unasked, t->asks_once);
         for (size_t k = 0; k < t->n_headers; k++) {
+            say("header %s of %s", t->headers[k].header, t->headers[k].param);
             must(t->headers[k].param && t->headers[k].header[0]);
         }
     }
@@ -57,6 +66,7 @@ static void read_lists(const bytes *text, bool is_http)
     c->servers[0] = (mcp_server_view){.config = config, .state = MCP_READY, .offer = o};
     bytes out = bytes_empty(SIZE_MAX / 2);
     mcp_catalog_write(&out, c);
+    say_text("catalog", bytes_str(&out), out.len);
     must_be_json(&out);
     bytes_deinit(&out);
     mcp_catalog_release(c);
@@ -76,6 +86,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     /* cut at the depth that is read, as every message is */
     bytes text = bytes_empty(SIZE_MAX / 2);
     mcp_prune(&text, (const char *)data + 1, size - 1, LIMIT_JSON_DEPTH + 7);
+    if (text.len != size - 1 || (size > 1 && memcmp(bytes_str(&text), data + 1, size - 1) != 0)) {
+        say_text("pruned", bytes_str(&text), text.len);
+    }
     if (data[0] & 1) {
         read_result(&text);
     } else {

@@ -8,6 +8,8 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/say.h"
+#include "tests/fuzz/say_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -84,11 +86,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     model *m = NULL;
     err_detail detail = {0};
     const model_open_options options = {.weights_only = true};
-    if (model_open(&m, folder, &options, &detail) != ERR_OK) {
+    say_hide(folder);
+    const err_code err = model_open(&m, folder, &options, &detail);
+    if (err != ERR_OK) {
+        say_error(err, &detail);
         must(m == NULL && detail.text[0] != '\0' && utf8_valid(detail.text, strlen(detail.text)));
         return 0;
     }
     must(model_get_config(m)->n_layers > 0);
+    say("%llu numbers in %llu bytes, mtp %d", (unsigned long long)model_n_params(m),
+        (unsigned long long)model_weight_bytes(m), model_has_mtp(m));
+    say_config(model_get_config(m));
     model_close(m);
     return 0;
 }

@@ -8,6 +8,8 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/say.h"
+#include "tests/fuzz/say_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -55,13 +57,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     model *m = NULL;
     err_detail detail = {0};
     const model_open_options options = {.mmproj = behind > 0 ? tower_path : NULL};
-    if (model_open(&m, model_path, &options, &detail) != ERR_OK) {
+    say_hide(folder);
+    const err_code err = model_open(&m, model_path, &options, &detail);
+    if (err != ERR_OK) {
+        say_error(err, &detail);
         must(m == NULL && detail.text[0] != '\0' && utf8_valid(detail.text, strlen(detail.text)));
         return 0;
     }
     const model_config *cfg = model_get_config(m);
     must(cfg->n_layers > 0 && cfg->vocab_size >= tokenizer_n_tokens(model_tokenizer(m)));
     must(cfg->has_vision <= (behind > 0));
+    say("%llu numbers in %llu bytes, mtp %d, %d ids, template %d", (unsigned long long)model_n_params(m),
+        (unsigned long long)model_weight_bytes(m), model_has_mtp(m),
+        (int)tokenizer_n_tokens(model_tokenizer(m)), model_chat_template(m) != NULL);
+    say_config(cfg);
     model_close(m);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "server/media/multipart.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/say.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,10 +33,9 @@ static err_code on_end(void *ctx, err_detail *d)
 }
 
 /* What came out, and how it ended. */
-static void read_form(bytes *out, const uint8_t *data, size_t size, size_t step)
+static err_code read_form(bytes *out, err_detail *d, const uint8_t *data, size_t size, size_t step)
 {
     multipart m;
-    err_detail d = {0};
     err_code err = ERR_OK;
     bytes_init(out, 1 << 20);
     if (!multipart_init(&m, "multipart/form-data; boundary=b",
@@ -43,12 +43,13 @@ static void read_form(bytes *out, const uint8_t *data, size_t size, size_t step)
         abort();
     }
     for (size_t at = 0; at < size && err == ERR_OK; at += step) {
-        err = multipart_feed(&m, data + at, size - at < step ? size - at : step, &d);
+        err = multipart_feed(&m, data + at, size - at < step ? size - at : step, d);
     }
     if (err == ERR_OK) {
         bytes_printf(out, "|%d", multipart_is_complete(&m));
     }
     multipart_deinit(&m);
+    return err;
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
@@ -62,8 +63,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2 || size > 4096) {
         return 0;
     }
-    read_form(&whole, data + 1, size - 1, size);
-    read_form(&cut, data + 1, size - 1, 1 + data[0] % 32);
+    err_detail d = {0};
+    const err_code err = read_form(&whole, &d, data + 1, size - 1, size);
+    if (err != ERR_OK) {
+        say_error(err, &d);
+    }
+    say_text("", bytes_str(&whole), whole.len);
+    (void)read_form(&cut, &d, data + 1, size - 1, 1 + data[0] % 32);
     /* A form that is refused may have given more of its data when it came at once. */
     const bool ends = whole.len >= 2 && whole.data[whole.len - 2] == '|';
     if (ends && (whole.len != cut.len || memcmp(whole.data, cut.data, whole.len) != 0)) {

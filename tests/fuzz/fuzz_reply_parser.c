@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/say.h"
 #include "tests/server/protocol/tool_writer.h"
 #include "tests/server/protocol/transcript.h"
 
@@ -87,6 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bytes_init(&cut, SIZE_MAX / 2);
     transcript_parse(&whole, &rules, text, size - 3, 0, 0, was_cut);
     transcript_parse(&cut, &rules, text, size - 3, data[0] == 0 ? 1 : 0, seed, was_cut);
+    say_text("", bytes_str(&whole), whole.len);
     must(whole.len == cut.len && memcmp(bytes_str(&whole), bytes_str(&cut), whole.len) == 0);
     check_calls(&rules, text, size - 3, was_cut);
     bytes_deinit(&whole);

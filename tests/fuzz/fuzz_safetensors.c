@@ -7,6 +7,8 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/say.h"
+#include "tests/fuzz/say_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,6 +30,7 @@ static void check_tensor(const tensor *t, size_t size)
     float *values = malloc((n + 1) * sizeof *values);
     must(values != NULL);
     tensor_to_f32(values, t, 0, n);
+    say_sum("values", values, n * sizeof *values);
     free(values);
 }
 
@@ -40,11 +43,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     tensor_file *file = NULL;
     err_detail detail = {0};
-    if (tensor_file_open(&file, memory_file(data, size), &detail) != ERR_OK) {
+    const char *path = memory_file(data, size);
+    say_hide(path);
+    const err_code err = tensor_file_open(&file, path, &detail);
+    if (err != ERR_OK) {
+        say_error(err, &detail);
         must(file == NULL && detail.text[0] != '\0' && utf8_valid(detail.text, strlen(detail.text)));
         return 0;
     }
     size_t sum = 0;
+    say_tensors(tensor_file_tensors(file));
     for (size_t i = 0; i < tensor_file_tensors(file)->n; i++) {
         const named_tensor *t = &tensor_file_tensors(file)->items[i];
         must(t->name != NULL && t->type_name != NULL);

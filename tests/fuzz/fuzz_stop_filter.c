@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "server/protocol/output/stop_filter.h"
 #include "tests/fuzz/must.h"
+#include "tests/fuzz/say.h"
 #include "tests/server/protocol/transcript.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -48,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     stream(&whole, &stopped_whole, text, len, 0);
     stream(&cut, &stopped_cut, text, len, seed);
     must(utf8_valid(bytes_str(&whole), whole.len));
+    say_text(stopped_whole ? "stopped" : "", bytes_str(&whole), whole.len);
     must(same(&whole, &cut) && stopped_whole == stopped_cut);
     must(strstr(bytes_str(&whole), "END") == NULL);
 

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "tests/fuzz/must.h"
+#include "tests/fuzz/say.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -34,11 +35,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(well_formed == utf8_valid(text, size));
 
     size_t tail = utf8_incomplete_tail(text, size);
+    say("%s, %zu bytes may go on", utf8_valid(text, size) ? "valid" : "not valid", tail);
+    say_text("", bytes_str(&decoded), decoded.len);
     must(tail <= 3 && tail <= size);
     must(!(tail > 0 && utf8_valid(text, size)));
 
     bytes_append_json(&quoted, text, size);
     must(!quoted.failed && utf8_valid(quoted.data, quoted.len));
+    say_text("", quoted.data, quoted.len);
     json_doc *doc = NULL;
     err_code err = json_parse(&doc, quoted.data, quoted.len, 1, NULL);
     must(err == (has_nul ? ERR_INVALID : ERR_OK));

@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "tests/fuzz/must.h"
+#include "tests/fuzz/say.h"
 #include "text/tokenizer/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -20,6 +21,16 @@ static const tokenizer *vocabulary(void)
     return tok;
 }
 
+static void say_ids(const token_ids *ids)
+{
+    bytes line = bytes_empty(SIZE_MAX / 2);
+    for (size_t i = 0; i < ids->len; i++) {
+        bytes_printf(&line, "%s%d", i > 0 ? " " : "", (int)ids->ids[i]);
+    }
+    say_text("ids", bytes_str(&line), line.len);
+    bytes_deinit(&line);
+}
+
 /* Decoding and encoding once more gives the same ids. */
 static void check_text(const tokenizer *tok, const char *text, size_t len)
 {
@@ -31,6 +42,7 @@ static void check_text(const tokenizer *tok, const char *text, size_t len)
     err_code err = tokenizer_encode(tok, &ids, text, len, TOKENIZER_PLAIN, NULL);
     must(err == (utf8_valid(text, len) ? ERR_OK : ERR_INVALID));
     if (err == ERR_OK) {
+        say_ids(&ids);
         tokenizer_decode(tok, &decoded, ids.ids, ids.len, false);
         must(!decoded.failed && utf8_valid(bytes_str(&decoded), decoded.len));
         err = tokenizer_encode(tok, &again, bytes_str(&decoded), decoded.len, TOKENIZER_PLAIN, NULL);
@@ -51,7 +63,9 @@ static void check_guard(const tokenizer *tok, const char *text, size_t len)
     bytes_init(&guarded, 8 * MAX_TEXT_BYTES);
     tokenizer_guard(tok, &guarded, text, len);
     must(!guarded.failed);
+    say_text("guarded", bytes_str(&guarded), guarded.len);
     if (tokenizer_encode(tok, &ids, bytes_str(&guarded), guarded.len, TOKENIZER_SPECIALS, NULL) == ERR_OK) {
+        say_ids(&ids);
         for (size_t i = 0; i < ids.len; i++) {
             size_t n;
             bool special = true;
@@ -79,6 +93,8 @@ static void check_ids(const tokenizer *tok, const uint8_t *data, size_t size)
     bytes_init(&visible, 64u << 20);
     tokenizer_decode(tok, &all, ids, n, false);
     tokenizer_decode(tok, &visible, ids, n, true);
+    say_text("all", bytes_str(&all), all.len);
+    say_text("visible", bytes_str(&visible), visible.len);
     must(utf8_valid(bytes_str(&all), all.len) && utf8_valid(bytes_str(&visible), visible.len));
     bytes_deinit(&all);
     bytes_deinit(&visible);

@@ -8,6 +8,7 @@
 #include "server/upstream/upstream_reply.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/say.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -48,6 +49,8 @@ static void read_all(bytes *out, const char *text, size_t len, uint8_t flags, si
     must(r.error == ERR_OK || (r.detail.text[0] && !strstr(r.detail.text, SECRET)));
     must(r.error != ERR_OK || r.finish != GEN_FINISH_ERROR);
     bytes_printf(out, "\n%d %d %s", (int)r.error, (int)r.finish, r.error == ERR_OK ? "" : r.detail.text);
+    bytes_printf(out, " %d: %d %d %d %d, %d", r.usage.is_known, (int)r.usage.prompt, (int)r.usage.cached,
+                 (int)r.usage.completion, (int)r.usage.reasoning, r.is_done);
     upstream_reply_deinit(&r);
 }
 
@@ -64,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *text = (const char *)data + 1;
     bytes whole = bytes_empty(SIZE_MAX / 2), cut = bytes_empty(SIZE_MAX / 2);
     read_all(&whole, text, size - 1, data[0], size);
+    say_text("", bytes_str(&whole), whole.len);
     read_all(&cut, text, size - 1, data[0], 1 + (size_t)(data[0] >> 3) % 31);
     must(whole.len == cut.len && memcmp(whole.data, cut.data, whole.len) == 0);
     bytes_deinit(&whole);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "tests/fuzz/say.h"
 #include "vision/image/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -30,7 +31,18 @@ static inline void image_check(const uint8_t *data, size_t size)
     image img = {0};
     image_plan plan;
     err_code measured = image_measure(&plan, data, size, &limits, &detail);
+    if (measured == ERR_OK) {
+        say("%s %d %d, turned %d, %zu bytes", image_format_name(plan.format), plan.width, plan.height,
+            plan.is_turned, plan.bytes);
+    } else {
+        say_error(measured, &detail);
+    }
     err_code err = image_decode(&img, data, size, &limits, &detail);
+    /* What libavcodec makes of a damaged file is not ours, and changes from version to version. */
+    const bool is_told = image_sniff(data, size) == IMAGE_PNG || image_sniff(data, size) == IMAGE_JPEG;
+    if (err != ERR_OK && is_told) {
+        say_error(err, &detail);
+    }
     if (err != ERR_OK) {
         image_must(img.rgb == NULL && detail.text[0] != '\0');
         image_must(utf8_valid(detail.text, strlen(detail.text)));
@@ -42,6 +54,9 @@ static inline void image_check(const uint8_t *data, size_t size)
     size_t n = (size_t)img.width * (size_t)img.height;
     image_must(n <= limits.max_pixels);
     image_must(measured == ERR_OK && plan.width == img.width && plan.height == img.height);
+    if (img.format == IMAGE_PNG) {
+        say_sum("pixels", img.rgb, 3 * n);
+    }
     uint8_t sum = 0;
     for (size_t i = 0; i < 3 * n; i++) {
         sum ^= img.rgb[i];

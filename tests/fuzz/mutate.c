@@ -407,7 +407,7 @@ static void change_number(edit *e, const node *a)
 static void change_json(edit *e, const scan *s, const char *dictionary)
 {
     const node *a = &s->nodes[edit_below(e, s->n_nodes)], *b = &s->nodes[edit_below(e, s->n_nodes)];
-    const uint8_t first = e->data[a->from];
+    const uint8_t first = a->from < e->size ? e->data[a->from] : 0; /* a value that is missing at the end */
     const bool is_member = a->begin < a->from;
     switch (edit_below(e, 9)) {
     case 0: { /* away, with its comma */

@@ -15,7 +15,10 @@ void outcomes_begin(outcomes *o, const char *path, size_t n_seeds)
 {
     *o = (outcomes){.path = path, .writes = getenv("PARLEY_WRITE") != NULL, .n_seeds_left = n_seeds};
     o->old = o->out = o->seed = o->block = o->shape = bytes_empty(SIZE_MAX / 2);
-    (void)!file_read(&o->old, path, NULL);
+    if (file_read(&o->old, path, NULL) != ERR_OK && !o->writes) {
+        printf("%s cannot be read\n", path);
+        o->n_wrong++;
+    }
     o->next = bytes_str(&o->old);
     o->cap_seen = 1 << 16;
     o->seen = calloc(o->cap_seen, sizeof *o->seen);

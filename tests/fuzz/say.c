@@ -35,7 +35,7 @@ void say_escaped(bytes *out, const char *text, size_t n)
 }
 
 /* FNV-1a, of its own: what is compared must not hang on the code that is tested. */
-static uint32_t sum_of(const void *data, size_t n)
+uint32_t say_sum_of(const void *data, size_t n)
 {
     uint32_t sum = 2166136261u;
     for (size_t i = 0; i < n; i++) {
@@ -80,7 +80,7 @@ void say_text(const char *name, const char *text, size_t n)
     say_escaped(listener, text, n > LONG_TEXT ? SHOWN : n);
     bytes_append_str(listener, "\"");
     if (n > LONG_TEXT) {
-        bytes_printf(listener, "... of %zu bytes, %08x", n, sum_of(text, n));
+        bytes_printf(listener, "... of %zu bytes, %08x", n, say_sum_of(text, n));
     }
     bytes_append_char(listener, '\n');
 }
@@ -88,7 +88,7 @@ void say_text(const char *name, const char *text, size_t n)
 void say_sum(const char *name, const void *data, size_t n)
 {
     if (listener) {
-        bytes_printf(listener, "%s: %zu bytes, %08x\n", name, n, sum_of(data, n));
+        bytes_printf(listener, "%s: %zu bytes, %08x\n", name, n, say_sum_of(data, n));
     }
 }
 

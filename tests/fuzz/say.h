@@ -11,6 +11,8 @@
 #ifndef PARLEY_TESTS_FUZZ_SAY_H
 #define PARLEY_TESTS_FUZZ_SAY_H
 
+#include <stdint.h>
+
 #include "base/bytes.h"
 #include "base/err.h"
 
@@ -28,6 +30,8 @@ void say_hide(const char *text);
 
 /* What is said from now on is collected; NULL: no more. */
 void say_to(bytes *out);
+/* A sum of any bytes. */
+uint32_t say_sum_of(const void *data, size_t n);
 /* Appends a text in printable ASCII: \n, \t, \\ and \xHH for what is not. */
 void say_escaped(bytes *out, const char *text, size_t n);
 

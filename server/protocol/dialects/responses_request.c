@@ -246,13 +246,10 @@ static err_code json_fits(const json *v, size_t max_bytes)
     if (json_typeof(v) == JSON_NULL) {
         return ERR_OK;
     }
-    bytes_printf(&text, "%*s", (int)max_bytes, ""); /* the memory first: what fails behind it is too long */
-    const bool is_short = text.failed;
-    bytes_clear(&text);
     json_write(&text, v);
-    const bool is_long = text.failed;
+    const err_code err = !text.failed ? ERR_OK : text.no_memory ? ERR_NOMEM : ERR_LIMIT;
     bytes_deinit(&text);
-    return is_short ? ERR_NOMEM : is_long ? ERR_LIMIT : ERR_OK;
+    return err;
 }
 
 static void check_object(first_error *e, const json *root, const char *name, int max_bytes)
