@@ -67,9 +67,10 @@ size_t kv_pool_window_bytes(const model_config *cfg, kv_type type)
 /* Fills a shelf; false if there is no memory, and *wanted are the bytes. */
 static bool fill_shelf(block_shelf *s, size_t block_bytes, size_t n_blocks, compute *c, size_t *wanted)
 {
+    size_t n_bytes = 0;
     s->block_bytes = block_bytes;
-    *wanted = SIZE_MAX;
-    if (!size_mul(wanted, block_bytes, n_blocks)) {
+    *wanted = size_mul(&n_bytes, block_bytes, n_blocks) ? n_bytes : SIZE_MAX;
+    if (*wanted == SIZE_MAX) {
         return false;
     }
     s->memory = compute_alloc(c, *wanted);
