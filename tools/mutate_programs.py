@@ -115,7 +115,7 @@ class Programs:
         with tempfile.TemporaryDirectory(dir=self.place) as scratch:
             process = subprocess.Popen(
                 command, cwd=self.folders[test], env={**self.environment, **self.settings[test], "TMPDIR": scratch,
-                                            "PARLEY_TOOLS": str(Path(program).parent)}, stdin=subprocess.DEVNULL,
+                                            "PROGRAMS_FOLDER": str(Path(program).parent)}, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
                 preexec_fn=limits(int(seconds), memory))
             since, used, pid = time.monotonic(), 0, 0
@@ -169,16 +169,21 @@ class Programs:
                 return
             beside = f"-iquote{(self.build.parent / path).parent}"
             made = self.compiled(self.compilers[path], f"{folder}/changed.o", sanitizers, [beside], text)
-            yield Change(self, folder, sanitizers) if made else None
+            yield Change(self, folder, sanitizers, path) if made else None
 
 
 class Change:
-    def __init__(self, programs, folder, sanitizers):
+    def __init__(self, programs, folder, sanitizers, path=None):
         self.programs, self.folder, self.sanitizers = programs, Path(folder), sanitizers
+        found = re.search(r" -o (\S+) -c ", programs.compilers[path]) if path else None
+        self.object = found.group(1) if found else None  # of the build, where a program is linked with it itself
 
     def link_of(self, name):
         """How a program is linked with the change, as `program` in the folder."""
-        return self.programs.link_of(name).replace(f" -o {name} ", f" {self.folder}/changed.o -o {self.folder}/{name} ", 1)
+        link, made = self.programs.link_of(name), f" {self.folder}/changed.o "
+        if self.object and f" {self.object} " in link:
+            return link.replace(f" {self.object} ", made, 1).replace(f" -o {name} ", f" -o {self.folder}/{name} ", 1)
+        return link.replace(f" -o {name} ", f"{made}-o {self.folder}/{name} ", 1)
 
     def linked(self, name):
         """A program with the change, or None."""

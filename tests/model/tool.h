@@ -1,4 +1,5 @@
-/* tool: runs one of our programs from a test; those of the build, or of the folder $PARLEY_TOOLS. */
+/* tool: runs one of our programs from a test; those of the build, or of the folder $PROGRAMS_FOLDER (no
+ * name of an option in the environment, PARLEY_...). */
 #ifndef PARLEY_TESTS_MODEL_TOOL_H
 #define PARLEY_TESTS_MODEL_TOOL_H
 
@@ -15,7 +16,7 @@ static inline int tool_run_4(const char *name, const char *first, const char *se
                              const char *fourth)
 {
     char path[4096];
-    const char *folder = getenv("PARLEY_TOOLS");
+    const char *folder = getenv("PROGRAMS_FOLDER");
     snprintf(path, sizeof path, "%s/%s", folder ? folder : PARLEY_BUILD_DIR, name);
     char *argv[] = {
 #ifdef PARLEY_EMULATOR

@@ -1,0 +1,112 @@
+/* The program as it is started: each command is the one that is called, with its exit code, what must be right before one
+ * is, and what becomes of output that nobody takes. What the commands do has tests of its own. */
+#include <fcntl.h>
+#include <signal.h>
+
+#include "base/compiler.h"
+#include "tests/folder.h"
+#include "tests/model/tool.h"
+#include "tests/said.h"
+
+#define TINY PARLEY_SOURCE_DIR "/tests/data/tiny"
+
+static int run(const char *first, const char *second, const char *third, const char *fourth)
+{
+    said_begin();
+    const int code = tool_run_4("parley", first, second, third, fourth);
+    said_end();
+    return code;
+}
+
+static void test_commands(void)
+{
+    static const struct {
+        const char *words[4];
+        int code;
+        const char *out, *error; /* what it begins with */
+    } ROWS[] = {
+        {{"--version"}, 0, "parley " PARLEY_VERSION "\n", ""},
+        {{"nonsense"}, 2, "", "parley: "},
+        {{"--licenses"}, 0, "== Parley ==\n\nMIT License", ""},
+        {{"doctor"}, 0, "kernel ", ""},
+        {{"convert", "in"}, 2, "", "parley: convert needs a checkpoint folder"},
+        {{"health", "--port", "1"}, 1, "", "parley: 127.0.0.1 port 1: no server answers there"},
+        {{"status", "--json", "--port", "1"}, 1, "", "parley: 127.0.0.1 port 1: no server answers there"},
+        {{"stop", "--port", "1"}, 1, "", "parley: 127.0.0.1 port 1: no server answers there"},
+        {{"pull"}, 2, "", "parley: which model? parley pull"},
+        {{"remove"}, 2, "", "parley: which model? parley remove"},
+        {{"list", "--json"}, 0, "[]\n", ""},
+        {{"inspect", "-m", TINY}, 0, "folder  ", ""},
+        {{"inspect", TINY "/.."}, 0, "", ""},
+        {{"bench", "-m", "/nowhere"}, 3, "", "parley: there is no model folder at /nowhere"},
+        {{"run", "-m", "/nowhere", "Hi"}, 3, "", "parley: there is no model folder at /nowhere"},
+        {{"run", "-m", "org/none", "Hi"},
+         3,
+         "",
+         "parley: there is no model org/none, neither as a path nor in "},
+        {{"serve", "--check", "-m", TINY}, 0, "ok: model tiny, context ", "20"}, /* it logs */
+        {{"-q", "--check", "-m", TINY}, 0, "ok: model tiny, context ", ""},
+        {{"--check", "--upstream", "u=http://127.0.0.1:1"}, 0, "", ""},
+        {{"--check", "-m", TINY, "--log-file=/nowhere/log"},
+         2,
+         "",
+         "parley: the log file /nowhere/log cannot be opened"},
+        {{"--check", "-m", TINY, "--log-format=json"}, 0, "ok: model tiny, context ", "{\"time\":"},
+        {{"--check", "-q", "-m", TINY "/../none"}, 3, "", "parley: "},
+        {{"chat", "--connect", "http://127.0.0.1:1", "-m=name"}, 0, "", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        const char *const *w = ROWS[i].words;
+        const int code = run(w[0], w[1], w[2], w[3]);
+        const char *out = ROWS[i].out, *error = ROWS[i].error;
+        if (code != ROWS[i].code || strncmp(said_out, out, strlen(out)) != 0 ||
+            strncmp(said_err, error, strlen(error)) != 0 || (error[0] == '\0') != (said_err[0] == '\0')) {
+            fprintf(stderr, "parley %s %s %s %s ends with %d, not %d:\n%.300s----\n%.600s\n", w[0],
+                    w[1] ? w[1] : "", w[2] ? w[2] : "", w[3] ? w[3] : "", code, ROWS[i].code, said_out,
+                    said_err);
+            check_failures++;
+        }
+    }
+}
+
+/* A disk that is full, a reader that has left. */
+static void test_output(void)
+{
+    const int kept = dup(STDOUT_FILENO), full = open("/dev/full", O_WRONLY);
+    int fds[2];
+    CHECK(pipe(fds) == 0 && full >= 0);
+    close(fds[0]);
+    for (int i = 0; i < 4; i++) {
+        const bool is_full = i % 2 == 0;
+        said_begin();
+        fflush(stdout);
+        const int was = dup(STDOUT_FILENO);
+        dup2(is_full ? full : fds[1], STDOUT_FILENO);
+        const int code = i < 2 ? tool_run("parley", "--version", NULL) : tool_run("parley", "--help", NULL);
+        dup2(was, STDOUT_FILENO);
+        close(was);
+        said_end();
+        CHECK_STR(said_err, is_full ? "parley: the output was not written: No space left on device\n" : "");
+        CHECK_INT(code, is_full ? 1 : 0);
+    }
+    close(full);
+    close(fds[1]);
+    close(kept);
+}
+
+int main(void)
+{
+    char folder[FOLDER_NAME];
+    folder_make(folder);
+    signal(SIGPIPE, SIG_IGN); /* the program gets what this one has */
+    setenv("PARLEY_CONFIG", "none", 1);
+    setenv("HF_HUB_CACHE", folder, 1);
+    setenv("HF_HUB_OFFLINE", "1", 1);
+    unsetenv("JOURNAL_STREAM");
+    const int null = open("/dev/null", O_RDONLY);
+    CHECK(dup2(null, STDIN_FILENO) == STDIN_FILENO);
+    close(null);
+    test_commands();
+    test_output();
+    CHECK_DONE();
+}
