@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/cli/command.h"
@@ -360,6 +361,74 @@ static void test_hub(void)
     unsetenv("HF_ENDPOINT");
 }
 
+/* ---- what is in the program, and in a model ---- */
+
+static void test_licenses(void)
+{
+    said_begin();
+    CHECK_INT(command_licenses(), 0);
+    said_end();
+    CHECK_STR(said_err, "");
+    /* The heads, and whether the text behind each is that of its file. */
+    char heads[4096] = "", path[512];
+    int n_texts = 0;
+    for (const char *line = said_out; (line = strstr(line, "== ")); line += strcspn(line, "\n")) {
+        const int n = (int)strcspn(line, "\n");
+        snprintf(heads + strlen(heads), sizeof heads - strlen(heads), "%.*s\n", n, line);
+        const int n_name = (int)strcspn(line + 3, ",=");
+        line[n - 1] == '=' && strstr(line, "embedded") == line + 3 + n_name + 2
+            ? snprintf(path, sizeof path, PARLEY_SOURCE_DIR "/web/vendor/licenses/%.*s.txt", n_name, line + 3)
+            : snprintf(path, sizeof path, PARLEY_SOURCE_DIR "/LICENSE");
+        bytes text = bytes_empty(1 << 20);
+        err_detail d = {0};
+        if (!strstr(line, "Libraries") || strstr(line, "Libraries") > line + n) {
+            CHECK_OK(file_read(&text, path, &d), d);
+            CHECK(strncmp(line + n + 2, bytes_str(&text), text.len) == 0);
+            n_texts++;
+        }
+        bytes_deinit(&text);
+    }
+    CHECK(strncmp(heads, "== Parley ==\n== ", 16) == 0);
+    CHECK_HAS(heads, "\n== Libraries that the program is linked to ==\n");
+    CHECK(n_texts > 3);
+    const char *libraries = strstr(said_out, "== Libraries");
+    CHECK_HAS(
+        libraries,
+        "==\n\nlibwebsockets: MIT; parts BSD-3-Clause, Zlib\nOpenSSL (libcrypto): Apache-2.0\ncJSON: MIT\n");
+    CHECK_HAS(libraries, "\nlibedit: BSD-3-Clause\nlibxml2: MIT\n");
+}
+
+static void test_inspect(void)
+{
+    static const char DATA[] = PARLEY_SOURCE_DIR "/tests/data";
+    char words[512], one[128], cached[256];
+    const struct {
+        const char *path, *out, *error;
+        int code;
+    } ROWS[] = {{"tiny", "folder  ", "", 0},
+                {"tiny --json", "{\"", "", 0},
+                {"nothing", "", "parley: ", 3},
+                {"images", "", "parley: ", 3},
+                {"tiny --mmproj nothing", "", "parley: ", 2}};
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(words, sizeof words, "parley inspect -m %s/%s", DATA, ROWS[i].path);
+        CHECK_INT(run(command_inspect, words), ROWS[i].code);
+        CHECK(strncmp(said_out, ROWS[i].out, strlen(ROWS[i].out)) == 0 && !said_out[0] == !ROWS[i].out[0]);
+        CHECK(strncmp(said_err, ROWS[i].error, strlen(ROWS[i].error)) == 0 &&
+              !said_err[0] == !ROWS[i].error[0]);
+    }
+    /* A folder of several, and one with a single model in a folder of its own: a list. */
+    snprintf(words, sizeof words, "parley inspect -m %s --json", DATA);
+    CHECK_INT(run(command_inspect, words), 0);
+    CHECK(said_out[0] == '[' && strstr(said_out, "\"tiny\"") && strstr(said_out, "\"tiny_moe\""));
+    snprintf(one, sizeof one, "%s/one", folder);
+    snprintf(cached, sizeof cached, "%s/tiny", one);
+    CHECK(mkdir(one, 0700) == 0 && symlink(PARLEY_SOURCE_DIR "/tests/data/tiny", cached) == 0);
+    snprintf(words, sizeof words, "parley inspect -m %s --json", one);
+    CHECK_INT(run(command_inspect, words), 0);
+    CHECK(said_out[0] == '[' && strstr(said_out, "\"tiny\"") && !strstr(said_out, "tiny_moe"));
+}
+
 /* ---- what commands share ---- */
 
 static void test_exit_codes(void)
@@ -588,6 +657,8 @@ int main(void)
     test_stop();
     CHECK_ALL_CLOSED();
     test_hub();
+    test_licenses();
+    test_inspect();
     test_exit_codes();
     test_engine_options();
     test_answer_options();

@@ -741,6 +741,28 @@ static void *wait_at_gate(void *unused)
     return unused;
 }
 
+/* What kernels of other versions hold; the first two lines are of this machine. */
+static void test_doctor(void)
+{
+    for (int i = 0; i < 18; i++) {
+        support = (sandbox_support){.landlock = i % 8, .seccomp = i<8, .is_sanitized = i> 15};
+        said_begin();
+        const int code = command_doctor();
+        said_end();
+        CHECK_INT(code, 0);
+        CHECK_STR(said_err, "");
+        char versions[64];
+        snprintf(versions, sizeof versions, ", Landlock %d, seccomp %s\nprocessor: ", i % 8,
+                 i < 8 ? "there" : "not there");
+        CHECK(strncmp(said_out, "kernel ", 7) == 0);
+        CHECK_HAS(said_out, versions);
+        CHECK_HAS(said_out, " (--cpu)\n");
+        const char *rest = strstr(said_out, " (--cpu)\n");
+        note(&all, "==== parley doctor, Landlock %d%s%s\n%s", i % 8, i < 8 ? ", seccomp" : "",
+             i > 15 ? ", sanitized" : "", rest ? rest + 9 : "");
+    }
+}
+
 int main(void)
 {
     pthread_t other;
@@ -768,6 +790,7 @@ int main(void)
     test_tools();
     test_sandbox();
     test_own_server();
+    test_doctor();
     close(gate[1]);
     pthread_join(other, NULL);
     close(gate[0]);
