@@ -361,6 +361,23 @@ static void test_workers(void)
     wait_for(&n_wakes, 2);
     mcp_worker_collect(&all, false);
     CHECK_HEARD("reply \n");
+    for (int more = 0; more < 2; more++) { /* as deep as a request may be, and deeper */
+        char deep[2 * (LIMIT_JSON_DEPTH + 8) + 16] = "", expected[sizeof deep + 16];
+        const int n = LIMIT_JSON_DEPTH + 8 + more - 1;
+        size_t at = (size_t)snprintf(deep, sizeof deep, "{\"d\":");
+        for (int i = 0; i < 2 * n; i++) {
+            deep[at++] = i < n ? '[' : ']';
+        }
+        deep[at++] = '}';
+        deep[at] = '\0';
+        mcp_ask *ask = ask_with(deep);
+        CHECK(mcp_worker_start(ask));
+        mcp_worker_collect(&all, true);
+        snprintf(expected, sizeof expected, "reply %s\n", more ? "" : deep);
+        CHECK_HEARD(expected);
+        free_ask(ask);
+    }
+    atomic_store(&n_wakes, 2);
     atomic_store(&n_working, 0);
     for (int i = 0; i < LIMIT_TOOL_THREADS; i++) { /* as many as may be at work, and one more */
         waits[i] = ask_with(i == 2 ? "{\"two\":2}" : "{\"waits\":1}");
