@@ -1,0 +1,325 @@
+/* parley chat with a terminal, a server and a process that are made up: what is typed, what is asked of the server, what is
+ * shown. */
+#include "server/cli/commands.h"
+
+#include <stdarg.h>
+#include <sys/types.h>
+
+#include "base/log.h"
+#include "server/chat/chat_client.h"
+#include "server/chat/chat_line.h"
+#include "server/cli/options_parse.h"
+#include "server/cli/own_server.h"
+#include "tests/folder.h"
+#include "tests/open_files.h"
+#include "tests/said.h"
+#include "tests/server/recorded.h"
+
+static bytes all, asked; /* asked: what the others were told */
+
+/* ---- the terminal ---- */
+
+struct chat_line {
+    int unused;
+};
+
+static const char *typed[32]; /* "^C": stopped, "^V" in front: pasted; NULL ends */
+static int at_line, n_open, interrupts_left;
+static bool is_typed, line_fails;
+
+err_code chat_line_open(chat_line **out, const char *history, err_detail *d)
+{
+    bytes_printf(&asked, "terminal, history %s\n", history ? history : "-");
+    if (line_fails) {
+        return err_set(d, ERR_INVALID, "no terminal");
+    }
+    *out = calloc(1, sizeof **out);
+    n_open++;
+    return ERR_OK;
+}
+
+void chat_line_close(chat_line *l)
+{
+    n_open -= l != NULL;
+    free(l);
+}
+
+bool chat_line_is_typed(const chat_line *l)
+{
+    return l && is_typed;
+}
+
+chat_line_end chat_line_read(chat_line *l, const char *prompt, bytes *out)
+{
+    const char *text = typed[at_line++];
+    CHECK(l);
+    CHECK_STR(prompt, "> ");
+    bytes_clear(out);
+    if (!text) {
+        return CHAT_LINE_END;
+    }
+    if (strcmp(text, "^C") == 0) {
+        return CHAT_LINE_STOPPED;
+    }
+    const bool is_pasted = strncmp(text, "^V", 2) == 0;
+    bytes_append_str(out, text + (is_pasted ? 2 : 0));
+    const char *shown = strchr(text, '\xff') ? "(no text)" : text;
+    bytes_printf(&asked, "> %s\n", shown);
+    printf("> %s\n", shown);
+    if (strcmp(text, "too long") == 0) {
+        out->failed = true;
+    }
+    return is_pasted ? CHAT_LINE_PASTED : CHAT_LINE_TEXT;
+}
+
+bool chat_line_take_interrupt(chat_line *l)
+{
+    CHECK(l);
+    return interrupts_left-- == 0;
+}
+
+/* ---- the server ---- */
+
+struct chat_client {
+    int unused;
+};
+
+static bool client_fails, model_fails;
+static err_code answer_error;
+static chat_result answer_result;
+
+err_code chat_server_parse(chat_server *out, const char *text, err_detail *d)
+{
+    bytes_printf(&asked, "server %s\n", text);
+    *out = (chat_server){0};
+    return strcmp(text, "bad") == 0 ? err_set(d, ERR_INVALID, "no address") : ERR_OK;
+}
+
+chat_client *chat_client_create(const chat_server *s, const char *key)
+{
+    bytes_printf(&asked, "client, key %s\n", key ? key : "-");
+    if (client_fails || !s) {
+        return NULL;
+    }
+    n_open++;
+    return calloc(1, sizeof(chat_client));
+}
+
+void chat_client_destroy(chat_client *c)
+{
+    n_open -= c != NULL;
+    free(c);
+}
+
+err_code chat_client_model(chat_client *c, bytes *out, err_detail *d)
+{
+    bytes_append_str(&asked, "which model\n");
+    bytes_append_str(out, "first");
+    return model_fails || !c ? err_set(d, ERR_NOT_FOUND, "no models") : ERR_OK;
+}
+
+err_code chat_client_ask(chat_client *c, const char *body, size_t n, const chat_hooks *hooks,
+                         chat_result *out, err_detail *d)
+{
+    bytes_printf(&asked, "asks %.*s\n", (int)n, body);
+    *out = answer_result;
+    hooks->on_wait(hooks->ctx, 3);
+    if (hooks->is_stopped(hooks->ctx)) {
+        out->is_stopped = true;
+        hooks->on_text(hooks->ctx, false, "Begun", 5);
+        return c ? ERR_OK : ERR_INTERNAL;
+    }
+    if (answer_error != ERR_UPSTREAM) { /* which says nothing at all */
+        hooks->on_text(hooks->ctx, true, "Hm.", 3);
+        hooks->on_text(hooks->ctx, false, "Yes", 3);
+        hooks->on_text(hooks->ctx, false, ".", 1);
+    }
+    return answer_error ? err_set(d, answer_error, "it broke off") : ERR_OK;
+}
+
+/* ---- its own server ---- */
+
+static int n_looks, ends_with; /* ready with look n_looks; ends_with < 0: it does */
+static bool start_fails;
+
+err_code own_server_start(own_server *s, const options *o, err_detail *d)
+{
+    bytes_printf(&asked, "starts %s\n", o->model ? o->model : "-");
+    *s = (own_server){.pid = 7};
+    snprintf(s->host, sizeof s->host, "unix:/own");
+    n_open++;
+    return start_fails ? err_set(d, ERR_IO, "no process") : ERR_OK;
+}
+
+own_server_state own_server_look(own_server *s, int *code)
+{
+    CHECK_INT(s->pid, 7);
+    if (n_looks-- > 0) {
+        return OWN_SERVER_LOADS;
+    }
+    *code = ends_with;
+    return ends_with >= 0 ? OWN_SERVER_ENDED : (*code = 0, OWN_SERVER_READY);
+}
+
+void own_server_stop(own_server *s)
+{
+    n_open -= s->pid == 7;
+}
+
+int usleep(useconds_t us)
+{
+    CHECK_INT(us, 50000);
+    return 0;
+}
+
+/* ---- running it ---- */
+
+static void chat(const char *words, ...) __attribute__((sentinel));
+
+static void chat(const char *words, ...)
+{
+    static char text[4096];
+    char *argv[64];
+    int argc = 0, n = 0;
+    options o;
+    va_list args;
+    va_start(args, words);
+    while ((typed[n] = va_arg(args, const char *))) {
+        n++;
+    }
+    va_end(args);
+    at_line = 0;
+    snprintf(text, sizeof text, "parley chat%s%s", words[0] ? " " : "", words);
+    bytes_printf(&all, "==== %s\n", text);
+    for (char *next = text; next;) {
+        argv[argc++] = next;
+        next = strchr(next, ' ');
+        if (next) {
+            *next++ = '\0';
+        }
+    }
+    argv[argc] = NULL;
+    CHECK_INT(options_parse(&o, argc, argv), -1);
+    said_begin();
+    const int code = command_chat(&o);
+    said_end();
+    options_deinit(&o);
+    CHECK_INT(n_open, 0);
+    bytes_printf(&all, "%s---- errors, and %d:\n%s---- asked:\n%s", said_out, code, said_err,
+                 bytes_str(&asked));
+    bytes_clear(&asked);
+    interrupts_left = -1;
+}
+
+static void test_answers(void)
+{
+    answer_result =
+        (chat_result){.n_prompt = 30, .n_cached = 20, .n_tokens = 11, .first_ms = 100, .all_ms = 600};
+    chat("--connect http://h --connect-key k -m M --system Be --input-history file", "Hi", "", " \t\n",
+         "More?", NULL);
+    chat("--connect http://h -q", "Hi", NULL);
+    chat("-m DIR", "Hi", NULL);
+    is_typed = true;
+    chat("--connect http://h", "Hi", "^C", "^V/help", "//help", "too long", "a\xff", NULL);
+    answer_result.is_cut = true;
+    answer_result.n_cached = -1;
+    chat("--connect http://h --thinking --temp 0.5 --top-p 0.25 --min-p 0.125 --repeat-penalty 1.5 "
+         "--presence-penalty 1 "
+         "--frequency-penalty 2 --top-k 3 --seed 4 -n 5",
+         "Hi", NULL);
+    answer_result.is_cut = false;
+    answer_result.all_ms = 100;
+    chat("--connect http://h --no-thinking --top-k 0", "Hi", NULL);
+    answer_result.n_tokens = 0;
+    chat("-m DIR --temp 0.5 -n 5", "Hi", NULL);
+    interrupts_left = 0;
+    chat("--connect http://h", "Hi", "Again?", NULL);
+    /* What broke off counts as far as it came; nothing as nothing. */
+    answer_error = ERR_IO;
+    chat("--connect http://h", "Hi", NULL);
+    is_typed = false;
+    chat("--connect http://h", "Hi", NULL);
+    answer_error = ERR_UPSTREAM;
+    chat("--connect http://h", "Hi", "You?", NULL);
+    answer_error = ERR_OK;
+}
+
+static void test_commands(void)
+{
+    FILE *f = fopen("an image.png", "w");
+    CHECK(f && fputs("\x89PNG\r\n\x1a\n", f) >= 0 && fclose(f) == 0);
+    f = fopen("film.mp4", "w");
+    CHECK(f && fputs("film", f) >= 0 && fclose(f) == 0);
+    setenv("HOME", ".", 1);
+    is_typed = true;
+    chat("--connect http://h", "/help", "/nothing",
+         "/a-name-that-is-longer-than-forty-characters-are-at-most x", "/", "/imag", "/images", NULL);
+    chat("--connect http://h", "/image", "/image none.png", "/image an\\ image.png",
+         "/image \"an image.png\"", "/image 'an image.png' ", "/image ~/an\\ image.png", "/image \"",
+         "/image \"an image.png'", "/video film.mp4", "/video", "What?", "And?", NULL);
+    chat("--connect http://h", "/system", "/system Be  brief. \n", "/system", "Hi", "/system none", "/system",
+         "Hi", NULL);
+    chat("--connect http://h", "/thinking", "/thinking on", "Hi", "/thinking off", "Hi", "/thinking of",
+         "/thinking", NULL);
+    chat("--connect http://h", "/regen", "Hi", "/regen", "/new", "/regen", "Ho", "/save", "/save out.json",
+         "/save out.json", "/save no/where", "/quit", "not read", NULL);
+}
+
+static void test_start(void)
+{
+    is_typed = false;
+    n_looks = 3;
+    ends_with = -1;
+    chat("-m DIR", NULL);
+    ends_with = 3;
+    n_looks = 1;
+    chat("-m DIR", "Hi", NULL);
+    ends_with = 0;
+    chat("-m DIR", "Hi", NULL);
+    ends_with = -1;
+    n_looks = 9;
+    interrupts_left = 2;
+    chat("-m DIR", "Hi", NULL);
+    n_looks = 0;
+    start_fails = true;
+    chat("-m DIR", "Hi", NULL);
+    start_fails = false;
+    line_fails = true;
+    chat("-m DIR", "Hi", NULL);
+    chat("--connect http://h", "Hi", NULL);
+    line_fails = false;
+    client_fails = true;
+    chat("--connect http://h", "Hi", NULL);
+    client_fails = false;
+    model_fails = true;
+    chat("--connect http://h", "Hi", NULL);
+    chat("--connect http://h -m M", "Hi", NULL);
+    model_fails = false;
+    chat("--connect bad", "Hi", NULL);
+    /* Options of a server of its own. */
+    chat("--connect http://h -t 2", "Hi", NULL);
+    chat("--connect http://h --ctx-size 1000", "Hi", NULL);
+    chat("--connect http://h --max-images 1", "Hi", NULL);
+    chat("--connect http://h --reasoning-budget 5", "Hi", NULL);
+    chat("-m DIR -t 2", "Hi", NULL);
+}
+
+int main(void)
+{
+    char folder[FOLDER_NAME];
+    folder_make(folder);
+    CHECK(chdir(folder) == 0);
+    setenv("PARLEY_CONFIG", "none", 1);
+    log_set_level(LOG_ERROR);
+    bytes_init(&all, 1 << 22);
+    bytes_init(&asked, 1 << 22);
+    interrupts_left = ends_with = -1;
+    test_answers();
+    test_commands();
+    test_start();
+    CHECK_ALL_CLOSED();
+    recorded_check("cli/chat_command.txt", bytes_str(&all));
+    bytes_deinit(&all);
+    bytes_deinit(&asked);
+    CHECK_DONE();
+}
