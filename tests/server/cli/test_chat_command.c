@@ -230,6 +230,8 @@ static void test_answers(void)
     answer_result.is_cut = false;
     answer_result.all_ms = 100;
     chat("--connect http://h --no-thinking --top-k 0", "Hi", NULL);
+    answer_result.n_tokens = 1;
+    chat("--connect http://h", "Hi", NULL);
     answer_result.n_tokens = 0;
     chat("-m DIR --temp 0.5 -n 5", "Hi", NULL);
     interrupts_left = 0;
