@@ -174,25 +174,26 @@ static void submit(serve *s, answer *a)
 
 /* ---- lanes ---- */
 
-/* Answers of one lane run one behind the other; one that is still being prepared may belong to any
- * lane, so nothing of the same socket overtakes it. */
-static bool may_start(const serve *s, const answer *a)
+typedef enum { LANE_FREE, LANE_UNKNOWN, LANE_TAKEN } lane_state;
+
+/* Answers of one lane run one behind the other. One that is still being read may belong to any lane, or may be one
+ * that came before: nothing of the same socket overtakes it, but that is no queue that a client hears of. */
+static lane_state lane_of(const serve *s, const answer *a)
 {
-    if (!a->is_socket) {
-        return true;
-    }
-    for (size_t i = 0; i < s->answers.cap; i++) {
+    lane_state lane = LANE_FREE;
+    for (size_t i = 0; i < s->answers.cap && a->is_socket; i++) {
         const answer *b = id_table_at(&s->answers, i);
         if (!b || b->conn != a->conn || b->order >= a->order || b->state == ANSWER_FINISHED ||
             b->dialect->is_query) {
             continue;
         }
-        if (b->state == ANSWER_PREPARING ? !b->has_reply || strcmp(b->opt.stream_id, a->opt.stream_id) == 0
-                                         : strcmp(b->opt.stream_id, a->opt.stream_id) == 0) {
-            return false;
+        if (b->state == ANSWER_PREPARING && !b->has_reply) {
+            lane = lane == LANE_FREE ? LANE_UNKNOWN : lane;
+        } else if (strcmp(b->opt.stream_id, a->opt.stream_id) == 0) {
+            lane = LANE_TAKEN;
         }
     }
-    return true;
+    return lane;
 }
 
 void serve_try_lanes(serve *s, uint64_t conn_id)
@@ -202,9 +203,16 @@ void serve_try_lanes(serve *s, uint64_t conn_id)
         found = false;
         for (size_t i = 0; i < s->answers.cap && !found; i++) {
             answer *a = id_table_at(&s->answers, i);
-            if (a && a->conn == conn_id && a->state == ANSWER_READY && may_start(s, a)) {
+            if (!a || a->conn != conn_id || a->state != ANSWER_READY) {
+                continue;
+            }
+            const lane_state lane = lane_of(s, a);
+            if (lane == LANE_FREE) {
                 submit(s, a);
                 found = true;
+            } else if (lane == LANE_TAKEN && a->has_reply) {
+                responses_reply_queued(&a->reply, 0);
+                serve_wake_followers(s, a);
             }
         }
     }
@@ -254,11 +262,10 @@ void serve_on_accepted(serve *s, answer *a, loop_message *m)
 {
     const uint64_t conn_id = a->conn;
     take_options(a, m);
-    if (serve_attach_replay(s, a)) {
-        serve_try_lanes(s, conn_id);
-        return;
+    if (!serve_attach_replay(s, a)) {
+        accept_answer(s, a);
     }
-    accept_answer(s, a);
+    serve_try_lanes(s, conn_id);
 }
 
 /* Keeps the body for a round after calls of tools. */
@@ -282,6 +289,7 @@ void serve_on_tools(serve *s, answer *a, loop_message *m)
     a->state = ANSWER_RUNNING;
     accept_answer(s, a);
     serve_begin_answer(s, a);
+    serve_try_lanes(s, a->conn);
     serve_run_allowed(s, a);
 }
 
@@ -330,11 +338,10 @@ void serve_on_prepared(serve *s, answer *a, loop_message *m)
         if (!refuse_stalled(s, a)) {
             begin(s, a);
         }
-    } else if (may_start(s, a)) {
+    } else if (!a->is_socket) {
         submit(s, a);
-    } else if (a->has_reply) {
-        responses_reply_queued(&a->reply, 0);
-        serve_wake_followers(s, a);
+    } else {
+        serve_try_lanes(s, a->conn);
     }
 }
 
