@@ -32,6 +32,7 @@
 #include "base/limits.h"
 #include "engine/engine.h"
 #include "engine/think.h"
+#include "tests/server/fake_engine.h"
 
 /* LONG: answers of so many characters, without a delay, come in events that are as large as events
  * can be. */
@@ -64,7 +65,7 @@ struct gen_request {
     /* while running */
     uint64_t id;
     size_t done;
-    double submitted_ms, next_ms;
+    double submitted_ms, next_ms, paced_ms; /* paced_ms: of a clock that no test stops */
     bool started, admitted; /* {lock} admitted: it has a place in the list, and has not been handed over */
     atomic_bool cancelled;  /* also while a step of it runs */
     bool ends_thinking;     /* {lock} until the step that heeds it */
@@ -83,7 +84,22 @@ struct engine {
     int n_list;           /* {lock} */
     bool closing;         /* {lock} */
     engine_status status; /* {lock} */
+    bool steps, stalls;   /* {lock} a step runs; it does not come to its end */
+    uint64_t counter;     /* {lock} progress_counter when fake_engine_due was asked last */
+    engine *next;         /* of all */
 };
+
+static struct {
+    pthread_mutex_t lock;
+    engine *first;
+} engines = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static double paced_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
 
 static void sleep_ms(int ms)
 {
@@ -301,19 +317,6 @@ err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, s
     return ERR_OK;
 }
 
-err_code engine_prepare_tokens(engine *e, gen_request **out, const int32_t *ids, size_t n, uint64_t scope,
-                               const gen_params *params, err_detail *d)
-{
-    bytes text;
-    bytes_init(&text, SIZE_MAX / 2);
-    for (size_t i = 0; i < n; i++) {
-        bytes_append_char(&text, (char)ids[i]);
-    }
-    err_code err = engine_prepare_text(e, out, bytes_str(&text), text.len, true, scope, params, d);
-    bytes_deinit(&text);
-    return err;
-}
-
 /* Of every input the vector (its length, 3, 4, 0); of a document how many letters it has. */
 err_code engine_prepare_inputs(engine *e, gen_request **out, const gen_input *inputs, size_t n, gen_pool pool,
                                uint64_t scope, err_detail *d)
@@ -331,13 +334,6 @@ err_code engine_prepare_inputs(engine *e, gen_request **out, const gen_input *in
         r->info.n_prompt_tokens += (int32_t)len;
     }
     *out = r;
-    return ERR_OK;
-}
-
-err_code engine_render(const engine *e, bytes *out, const chat_input *in, err_detail *d)
-{
-    (void)e, (void)d;
-    bytes_printf(out, "[%zu messages]", in->n_messages);
     return ERR_OK;
 }
 
@@ -368,11 +364,6 @@ void gen_request_append(gen_request *r, gen_request *more)
 void gen_request_set_id(gen_request *r, uint64_t id)
 {
     r->id = id;
-}
-
-void gen_request_set_name(gen_request *r, const char *name)
-{
-    (void)r, (void)name;
 }
 
 gen_request_info gen_request_get_info(const gen_request *r)
@@ -423,6 +414,13 @@ static void cut_thoughts(gen_request *r)
     }
 }
 
+static void set_stalls(engine *e, bool stalls)
+{
+    pthread_mutex_lock(&e->lock);
+    e->stalls = stalls;
+    pthread_mutex_unlock(&e->lock);
+}
+
 /* One step of one request; true when it is over. */
 static bool step(engine *e, gen_request *r)
 {
@@ -435,7 +433,9 @@ static bool step(engine *e, gen_request *r)
         }
     }
     if (r->sticks && r->done > 4) {
+        set_stalls(e, true);
         stall();
+        set_stalls(e, false);
         r->sticks = false;
     }
     if (r->done < r->n_vectors && !r->cancelled) {
@@ -497,24 +497,63 @@ static bool is_due(const gen_request *r, double now)
     return r->cancelled || now >= r->next_ms;
 }
 
+/* {lock} */
+static int64_t due_of(engine *e)
+{
+    const double now = clock_ms();
+    int64_t due = INT64_MAX;
+    int place = 0;
+    if (e->steps || !e->list) {
+        return e->steps && !e->stalls ? -1 : due;
+    }
+    for (const gen_request *r = e->list; r; r = r->next, place++) {
+        if (!r->admitted && (r->cancelled || place < N_SLOTS)) {
+            const int64_t at = is_due(r, now) ? -1 : (int64_t)ceil(r->next_ms * 1e6);
+            due = at < due ? at : due;
+        }
+    }
+    if (e->status.progress_counter == e->counter) {
+        return -1;
+    }
+    e->counter = due < 0 ? e->counter : e->status.progress_counter;
+    return due;
+}
+
+int64_t fake_engine_due(void)
+{
+    int64_t due = INT64_MAX;
+    pthread_mutex_lock(&engines.lock);
+    for (engine *e = engines.first; e && due >= 0; e = e->next) {
+        pthread_mutex_lock(&e->lock);
+        const int64_t at = due_of(e);
+        pthread_mutex_unlock(&e->lock);
+        due = at < due ? at : due;
+    }
+    pthread_mutex_unlock(&engines.lock);
+    return due;
+}
+
 static void *engine_thread(void *ctx)
 {
     engine *e = ctx;
     pthread_mutex_lock(&e->lock);
     while (!e->closing || e->list) {
-        double now = clock_ms(), next_ms = now + 1.0;
+        const double now = clock_ms(), paced = paced_ms();
+        double wait_ms = 1.0;
         e->status.progress_counter++;
         gen_request *due = NULL;
         int place = 0;
         for (gen_request *r = e->list; r && !due; r = r->next, place++) {
             r->cancelled = r->cancelled || e->closing;
             const bool runs = !r->admitted && (r->cancelled || place < N_SLOTS);
-            due = runs && is_due(r, now) ? r : NULL;
-            next_ms = runs && r->next_ms < next_ms ? r->next_ms : next_ms;
+            due = runs && is_due(r, now) && (r->cancelled || paced >= r->paced_ms) ? r : NULL;
+            const double own =
+                r->next_ms - now > r->paced_ms - paced ? r->next_ms - now : r->paced_ms - paced;
+            wait_ms = runs && own < wait_ms ? own : wait_ms;
         }
         if (!due) {
             pthread_mutex_unlock(&e->lock);
-            nanosleep(&(struct timespec){.tv_nsec = (long)((next_ms - now) * 1e6)}, NULL);
+            nanosleep(&(struct timespec){.tv_nsec = (long)(wait_ms * 1e6)}, NULL);
             pthread_mutex_lock(&e->lock);
             continue;
         }
@@ -522,15 +561,17 @@ static void *engine_thread(void *ctx)
             due->ends_thinking = false;
             cut_thoughts(due);
         }
+        e->steps = true;
         pthread_mutex_unlock(&e->lock);
         bool over = step(e, due);
         pthread_mutex_lock(&e->lock);
+        e->steps = false;
         e->status.n_steps++;
         if (over) {
             unlink_request(e, due);
             gen_request_free(due);
         } else if (due->delay_ms == 0) {
-            due->next_ms = clock_ms() + due->pace_ms;
+            due->paced_ms = paced_ms() + due->pace_ms;
         }
     }
     pthread_mutex_unlock(&e->lock);
@@ -686,6 +727,10 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
         free(e);
         return err_set(detail, ERR_NOMEM, "no thread");
     }
+    pthread_mutex_lock(&engines.lock);
+    e->next = engines.first;
+    engines.first = e;
+    pthread_mutex_unlock(&engines.lock);
     *out = e;
     return ERR_OK;
 }
@@ -695,6 +740,14 @@ void engine_close(engine *e)
     if (!e) {
         return;
     }
+    pthread_mutex_lock(&engines.lock);
+    for (engine **at = &engines.first; *at; at = &(*at)->next) {
+        if (*at == e) {
+            *at = e->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&engines.lock);
     pthread_mutex_lock(&e->lock);
     e->closing = true;
     pthread_mutex_unlock(&e->lock);
@@ -715,66 +768,12 @@ const char *engine_token_bytes(const engine *e, int32_t id, size_t *len, bool *s
     return &e->table[id & 255];
 }
 
-bool engine_is_stop_token(const engine *e, int32_t id)
-{
-    (void)e, (void)id;
-    return false;
-}
-
-err_code engine_tokenize(const engine *e, bytes *out, const char *text, size_t len, bool parse_special,
-                         err_detail *detail)
-{
-    (void)e, (void)parse_special, (void)detail;
-    for (size_t i = 0; i < len; i++) {
-        bytes_printf(out, i ? ",%d" : "%d", (unsigned char)text[i]);
-    }
-    return ERR_OK;
-}
-
-bool engine_measure_limits(const engine *e, engine_limits *best)
-{
-    (void)e;
-    *best = (engine_limits){.bandwidth_gbs = 1, .f32_gflops = 1};
-    return true;
-}
-
 void engine_clear_cache(engine *e, const uint64_t *scope)
 {
     (void)scope;
     pthread_mutex_lock(&e->lock);
     e->status.n_cache_entries = e->status.cache_bytes = 0;
     pthread_mutex_unlock(&e->lock);
-}
-
-/* One prompt for everybody. */
-void gen_request_keep_as(gen_request *r, const char *name)
-{
-    (void)r, (void)name;
-}
-
-err_code engine_check_name(const engine *e, const char *name, err_detail *d)
-{
-    (void)e;
-    return name[0] && !strchr(name, '%') ? ERR_OK
-                                         : err_set_param(d, ERR_INVALID, "name", "invalid_value", "no name");
-}
-
-/* Every name but "none" has been saved. */
-bool engine_find_named(engine *e, uint64_t scope, const char *name, bool forgets, engine_cached *out)
-{
-    (void)e, (void)scope, (void)forgets;
-    *out = (engine_cached){.n_tokens = 12, .n_bytes = 4096, .used_at = 1700000000, .is_on_disk = true};
-    snprintf(out->name, sizeof out->name, "%s", name);
-    return strcmp(name, "none") != 0;
-}
-
-err_code engine_prepare_load(engine *e, gen_request **out, uint64_t scope, const char *name, err_detail *d)
-{
-    gen_params p;
-    gen_params_init(&p);
-    return strcmp(name, "none") == 0
-               ? err_set_param(d, ERR_NOT_FOUND, "name", "cache_entry_not_found", "not saved")
-               : engine_prepare_text(e, out, "x", 1, true, scope, &p, d);
 }
 
 void engine_list_cache(engine *e, uint64_t scope, void (*each)(void *ctx, const engine_cached *one),

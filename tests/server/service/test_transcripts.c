@@ -12,213 +12,26 @@
  * its lines are sent as they stand; CUT: and nothing more will come. LEAVE TEXT before a request: its client is gone once it has
  * TEXT, or with LEAVE /PATH TEXT once that page says so; "leave" in a WebSocket likewise. END TEXT and END /PATH TEXT before the last
  * request of a file: the server is told to end then, and the reply is what comes all the same. UNTIL /PATH TEXT waits until the
- * page says so. What is not the same each time is written as a sign: ids
+ * page says so. KEEP NAME before a request: its reply is read by TAKE NAME. FILE NAME and GONE NAME make and remove a file in FOLDER.
+ *
+ * Behind a line CLOCK time stands still (transcript_clock.h), and LATER SECONDS lets it pass, also before a request, once that is
+ * sent, among the lines of RAW and, as "later", in a WebSocket, which shows events of
+ * statistics from "stats" on; behind it may stand what is waited for first, as with UNTIL. Times are
+ * then seconds since the start, and durations exact. Double of the engine: what stalls goes on when there is a FOLDER/go.
+ *
+ * What is not the same each time is written as a sign: ids
  * as #1, #2, ... (in requests too), times @+SECONDS or @TIME, durations ~. Streamed texts are joined. PARLEY_WRITE=1 writes
  * the answers of today into the files.
  */
 #define _GNU_SOURCE /* memmem */
-#include <arpa/inet.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/log.h"
-#include "tests/folder.h"
 #include "tests/server/fake_options.h"
-#include "tests/server/service/transcript_signs.h"
-
-/* ---- the wire ---- */
-
-static int open_socket(const script *s)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)s->port)};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const struct timeval patience = {.tv_sec = getenv("PARLEY_WRITE") ? 10 : WAIT_S};
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0 ||
-        connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
-        fprintf(stderr, "%s: no connection\n", s->path);
-        exit(1);
-    }
-    return fd;
-}
-
-static void send_all(int fd, const void *data, size_t n)
-{
-    for (size_t at = 0; at < n;) {
-        const ssize_t sent = send(fd, (const char *)data + at, n - at, MSG_NOSIGNAL);
-        if (sent <= 0) {
-            break;
-        }
-        at += (size_t)sent;
-    }
-}
-
-/* Receives until the other side closes, or until `end` is there. */
-static void receive(int fd, bytes *in, const char *end)
-{
-    char piece[65536];
-    while (!end || in->len == 0 || !memmem(in->data, in->len, end, strlen(end))) {
-        const ssize_t n = recv(fd, piece, sizeof piece, 0);
-        if (n <= 0) {
-            break;
-        }
-        bytes_append(in, piece, (size_t)n);
-    }
-}
-
-/* The chunks of a body without what is around them; false if they are not whole. */
-static bool without_chunks(bytes *out, const char *text, size_t n)
-{
-    for (size_t i = 0; i < n;) {
-        char *end;
-        const size_t len = strtoul(text + i, &end, 16);
-        i = (size_t)(end - text) + 2;
-        if (i + len + 2 > n || memcmp(end, "\r\n", 2) != 0 || memcmp(text + i + len, "\r\n", 2) != 0) {
-            return false;
-        }
-        if (len == 0) {
-            return i + 2 == n;
-        }
-        bytes_append(out, text + i, len);
-        i += len + 2;
-    }
-    return false;
-}
-
-/* A line that every reply has, or that is not the same each time. */
-static bool is_usual(const char *line)
-{
-    static const char *const NAMES[] = {"Date: ",
-                                        "x-request-id: req_",
-                                        "request-id: req_",
-                                        "X-Content-Type-Options: nosniff",
-                                        "Referrer-Policy: no-referrer",
-                                        "Content-Length: ",
-                                        "Connection: close"};
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        if (strncmp(line, NAMES[i], strlen(NAMES[i])) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void write_lines(bytes *out, const char *text, size_t n)
-{
-    for (size_t i = 0; i < n;) {
-        const char *end = memchr(text + i, '\n', n - i);
-        const size_t len = end ? (size_t)(end - text) - i : n - i;
-        if (memmem(text + i, len, "endpoint=\"health\"", 17)) { /* asked until the model is there */
-            i += len + (end != NULL);
-            continue;
-        }
-        bytes_append_str(out, len ? "< " : "<");
-        for (size_t k = 0; k < len; k++) { /* what is no text, as numbers */
-            const unsigned char c = (unsigned char)text[i + k];
-            if ((c < 32 && c != '\t') || c == 127) {
-                bytes_printf(out, "\\x%02x", c);
-            } else {
-                bytes_append_char(out, (char)c);
-            }
-        }
-        bytes_append_char(out, '\n');
-        i += len + (end != NULL);
-    }
-}
-
-/* Writes a reply; returns how much of `text` it is. `is_last`: nothing stands behind it. */
-static size_t write_reply(script *s, const char *text, size_t n, bool has_body)
-{
-    const char *head_end = memmem(text, n, "\r\n\r\n", 4);
-    bytes shown = bytes_empty(BYTES), body = bytes_empty(BYTES);
-    if (!head_end || strncmp(text, "HTTP/1.1 ", 9) != 0) {
-        write_signs(s, &shown, text, n);
-        write_lines(&s->out, bytes_str(&shown), shown.len);
-        bytes_append_str(&s->out, n ? "" : "< nothing\n");
-        bytes_deinit(&shown);
-        return n;
-    }
-    const size_t head = (size_t)(head_end - text) + 4;
-    bool is_chunked = false, is_stream = false, is_page = false;
-    size_t length = SIZE_MAX, usual = 0;
-    for (const char *line = text; line < head_end;) {
-        const char *end = memmem(line, (size_t)(head_end - line) + 2, "\r\n", 2);
-        char one[2048];
-        snprintf(one, sizeof one, "%.*s", (int)(end - line), line);
-        if (line == text) {
-            bytes_printf(&shown, "%s\n", one + 9);
-        } else if (is_usual(one)) {
-            usual++;
-            length = strncmp(one, "Content-Length: ", 16) == 0 ? strtoul(one + 16, NULL, 10) : length;
-        } else {
-            is_chunked = is_chunked || strcmp(one, "Transfer-Encoding: chunked") == 0;
-            is_page = is_page || strstr(one, "Content-Type: text/html") ||
-                      strstr(one, "Content-Type: text/css") || strstr(one, "Content-Type: image/svg");
-            is_stream = is_stream || strstr(one, "text/event-stream") || strstr(one, "ndjson");
-            write_signs(s, &shown, one, strlen(one));
-            bytes_append_char(&shown, '\n');
-        }
-        line = end + 2;
-    }
-    size_t rest = n - head;
-    if (is_chunked) {
-        if (!without_chunks(&body, text + head, rest)) {
-            bytes_append_str(&body, "(chunks are not whole)");
-        }
-    } else {
-        const bool is_none = !has_body || strncmp(text + 9, "304", 3) == 0 || text[9] == '1';
-        const size_t own = is_none ? 0 : length != SIZE_MAX && length < rest ? length : rest;
-        if (!is_none && length != SIZE_MAX && length != own) {
-            bytes_append_str(&body, "(the length is wrong)");
-        }
-        bytes_append(&body, text + head, own);
-        rest = own;
-    }
-    if (usual < 4) {
-        bytes_printf(&shown, "(%zu usual headers)\n", usual);
-    }
-    bytes_append_char(&shown, '\n');
-    if (is_page) { /* which is not what these tests are about */
-        bytes_append_str(&shown, body.len ? "(a part of the page)" : "");
-    } else if (is_stream) {
-        write_events(s, &shown, bytes_str(&body), body.len, strstr(bytes_str(&body), "\n\n") ? "\n\n" : "\n");
-    } else {
-        write_signs(s, &shown, bytes_str(&body), body.len);
-    }
-    write_lines(&s->out, bytes_str(&shown), shown.len);
-    bytes_deinit(&shown);
-    bytes_deinit(&body);
-    return head + rest;
-}
-
-/* Waits until the answer to a request has a text. */
-static void wait_for(script *s, const char *path, const char *text)
-{
-    const int most = getenv("PARLEY_WRITE") ? 2500 : 30000;
-    for (int i = 0, found = 0; i < most && !found; i++) {
-        bytes got = bytes_empty(BYTES), sent = bytes_empty(BYTES);
-        const int fd = open_socket(s);
-        bytes_printf(&sent, "GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n", path);
-        send_all(fd, sent.data, sent.len);
-        receive(fd, &got, NULL);
-        close(fd);
-        found = strstr(bytes_str(&got), text) != NULL;
-        bytes_deinit(&got);
-        bytes_deinit(&sent);
-        usleep(found ? 0 : 2000);
-    }
-}
-
-/* "/PATH TEXT" */
-static void wait_until(script *s, const char *what)
-{
-    char path[256];
-    const size_t n = strcspn(what, " ");
-    snprintf(path, sizeof path, "%.*s", (int)n, what);
-    wait_for(s, path, what + n + (what[n] == ' '));
-}
+#include "tests/server/service/transcript_wire.h"
 
 /* Reads until what was streamed has a text, or until a page has it, and writes what came. */
 static void read_some(script *s, int fd, const char *leave)
@@ -239,10 +52,17 @@ static void read_some(script *s, int fd, const char *leave)
     const char *end = strstr(bytes_str(&body), leave);
     write_events(s, &shown, body.data, end ? (size_t)(end - body.data) + strlen(leave) : body.len, "\n\n");
     bytes_append_str(&shown, " ... (left)\n");
-    write_lines(&s->out, bytes_str(&shown), shown.len);
+    write_lines(s, bytes_str(&shown), shown.len);
     bytes_deinit(&got);
     bytes_deinit(&body);
     bytes_deinit(&shown);
+}
+
+static void stop_server(script *s)
+{
+    clock_run();
+    CHECK_INT(serve_thread_stop(s->server), 0);
+    s->server = NULL;
 }
 
 /* Ends the server once it has said `when`, or once a page says so. */
@@ -253,12 +73,32 @@ static void end_server(script *s, int fd, bytes *got, const char *when)
     } else {
         receive(fd, got, when);
     }
-    CHECK_INT(serve_thread_stop(s->server), 0);
-    s->server = NULL;
+    stop_server(s);
 }
 
-/* leave, ends: see above, or NULL. */
-static void ask(script *s, const char *head, const char *body, const char *leave, const char *ends)
+static kept *kept_of(script *s, const char *name)
+{
+    int i = 0;
+    while (i < MOST_KEPT && strcmp(s->kept[i].name, name) != 0) {
+        i++;
+    }
+    if (i == MOST_KEPT) {
+        fprintf(stderr, "%s: there is no %s, or no room for it\n", s->path, name);
+        exit(1);
+    }
+    return &s->kept[i];
+}
+
+static void take_reply(script *s, int fd, bool has_body)
+{
+    bytes got = bytes_empty(BYTES);
+    receive(fd, &got, NULL);
+    write_reply(s, bytes_str(&got), got.len, has_body);
+    close(fd);
+    bytes_deinit(&got);
+}
+
+static void ask(script *s, const char *head, const char *body, manner *m)
 {
     bytes sent = bytes_empty(BYTES), got = bytes_empty(BYTES);
     const int fd = open_socket(s);
@@ -278,16 +118,24 @@ static void ask(script *s, const char *head, const char *body, const char *leave
     }
     bytes_printf(&sent, "Connection: close\r\n\r\n%s", body ? body : "");
     send_all(fd, sent.data, sent.len);
-    if (leave) {
-        read_some(s, fd, leave);
-    } else {
-        if (ends) {
-            end_server(s, fd, &got, ends);
-        }
+    const bool has_body = strncmp(head, "HEAD", 4) != 0;
+    pass_times(s, m);
+    if (m->keep) {
+        kept *k = kept_of(s, "");
+        snprintf(k->name, sizeof k->name, "%s", m->keep);
+        k->fd = fd;
+        k->has_body = has_body;
+    } else if (m->leave) {
+        read_some(s, fd, m->leave);
+        close(fd);
+    } else if (m->ends) {
+        end_server(s, fd, &got, m->ends);
         receive(fd, &got, NULL);
-        write_reply(s, bytes_str(&got), got.len, strncmp(head, "HEAD", 4) != 0);
+        write_reply(s, bytes_str(&got), got.len, has_body);
+        close(fd);
+    } else {
+        take_reply(s, fd, has_body);
     }
-    close(fd);
     bytes_deinit(&sent);
     bytes_deinit(&got);
 }
@@ -297,9 +145,23 @@ static void ask_raw(script *s, const char *lines, bool is_cut)
 {
     bytes sent = bytes_empty(BYTES), got = bytes_empty(BYTES);
     const int fd = open_socket(s);
-    for (const char *c = lines; *c; c++) {
-        bytes_append_str(&sent, *c == '\n' ? "\r" : "");
-        bytes_append_char(&sent, *c);
+    for (const char *line = lines; *line;) {
+        const size_t len = strcspn(line, "\n");
+        if (strncmp(line, "LATER ", 6) == 0) { /* and what stood before it has been read by then */
+            char what[256];
+            snprintf(what, sizeof what, "%.*s", (int)len - 6, line + 6);
+            send_all(fd, sent.data, sent.len);
+            bytes_clear(&sent);
+            pass_time(s, what);
+            const size_t had = got.len;
+            const bool is_open = receive_waiting(fd, &got);
+            bytes_append_str(&s->out, !is_open        ? "< (then it ends)\n"
+                                      : got.len > had ? "< (then an answer)\n"
+                                                      : "< (then nothing)\n");
+        } else {
+            bytes_printf(&sent, "%.*s\r\n", (int)len, line);
+        }
+        line += len + (line[len] == '\n');
     }
     send_all(fd, sent.data, sent.len);
     if (is_cut) {
@@ -336,7 +198,7 @@ static void send_frame(int fd, unsigned char opcode, const char *data, size_t n)
 }
 
 /* Takes whole frames from `in` to `shown`, a line each; true once the other side has closed. */
-static bool take_frames(bytes *in, size_t *at, bytes *shown)
+static bool take_frames(const script *s, bytes *in, size_t *at, bytes *shown)
 {
     while (in->len - *at >= 2) {
         const unsigned char *f = (const unsigned char *)in->data + *at;
@@ -359,7 +221,8 @@ static bool take_frames(bytes *in, size_t *at, bytes *shown)
                          len >= 2 ? (int)len - 2 : 0, f + head + 2);
             return true;
         }
-        if (memmem(f + head, len, "\"type\":\"response.stats\"", 23)) { /* now and then, by the clock */
+        if (!s->shows_stats &&
+            memmem(f + head, len, "\"type\":\"response.stats\"", 23)) { /* now and then, by the clock */
             *at += head + len;
             continue;
         }
@@ -397,6 +260,7 @@ static void ask_socket(script *s, const char *head, const char *body)
     } else {
         write_reply(s, got.data, at, false);
         bool is_over = false;
+        s->shows_stats = false;
         for (const char *line = body; *line && !is_over;) {
             const size_t line_len = strcspn(line, "\n");
             bytes known = bytes_empty(BYTES);
@@ -407,7 +271,7 @@ static void ask_socket(script *s, const char *head, const char *body)
                 char type[96];
                 snprintf(type, sizeof type, "\"%.*s\"", (int)len - 5, next + 5);
                 const size_t before = shown.len;
-                while (!(is_over = take_frames(&got, &at, &shown)) &&
+                while (!(is_over = take_frames(s, &got, &at, &shown)) &&
                        !strstr(bytes_str(&shown) + before, type)) {
                     const size_t had = got.len;
                     char piece[4096];
@@ -422,6 +286,18 @@ static void ask_socket(script *s, const char *head, const char *body)
                 write_signs(s, &signs, bytes_str(&shown) + before,
                             shown.len - before); /* its ids are known from now on */
                 bytes_deinit(&signs);
+            } else if (strncmp(next, "later ", 6) == 0) {
+                clock_settle();
+                (void)receive_waiting(fd, &got);
+                is_over = take_frames(s, &got, &at, &shown);
+                bytes_printf(&shown, "(%s s later)\n", next + 6);
+                pass_time(s, next + 6);
+                (void)receive_waiting(fd, &got);
+                is_over = is_over || take_frames(s, &got, &at, &shown);
+            } else if (strcmp(next, "stats") == 0) {
+                s->shows_stats = true;
+            } else if (strcmp(next, "pong") == 0) {
+                send_frame(fd, 10, "", 0);
             } else if (strcmp(next, "leave") == 0) {
                 is_over = true;
                 shutdown(fd, SHUT_RDWR);
@@ -440,7 +316,7 @@ static void ask_socket(script *s, const char *head, const char *body)
             line += line_len + (line[line_len] == '\n');
         }
         send_frame(fd, 8, "\x03\xe8", 2);
-        while (!is_over && !take_frames(&got, &at, &shown)) {
+        while (!is_over && !take_frames(s, &got, &at, &shown)) {
             const size_t had = got.len;
             char piece[4096];
             const ssize_t n = recv(fd, piece, sizeof piece, 0);
@@ -449,7 +325,7 @@ static void ask_socket(script *s, const char *head, const char *body)
         }
         bytes events = bytes_empty(BYTES);
         write_events(s, &events, bytes_str(&shown), shown.len, "\n");
-        write_lines(&s->out, bytes_str(&events), events.len);
+        write_lines(s, bytes_str(&events), events.len);
         bytes_deinit(&events);
     }
     close(fd);
@@ -491,7 +367,7 @@ static serve_thread *start(script *s, fake_options *f, const char *mark, int *po
         exit(2);
     }
     f->serve.quiet = true;
-    f->serve.drain_timeout_s = 0;
+    f->serve.drain_timeout_s = s->is_exact ? f->serve.drain_timeout_s : 0;
     if (!f->serve.upload_dir) {
         f->serve.upload_dir = s->folder;
     }
@@ -526,6 +402,52 @@ static void make_models(const script *s)
     CHECK(f && fputs("{", f) >= 0 && fclose(f) == 0);
 }
 
+/* Does what needs no request, and takes how the next one is to be asked; returns what stands behind that. */
+static char *take_manner(script *s, char *text, manner *m)
+{
+    static const char *const WORDS[] = {"UNTIL ", "FILE ",  "GONE ",  "TAKE ",
+                                        "KEEP ",  "LATER ", "LEAVE ", "END "};
+    for (;;) {
+        size_t word = 0;
+        while (word < sizeof WORDS / sizeof WORDS[0] &&
+               strncmp(text, WORDS[word], strlen(WORDS[word])) != 0) {
+            word++;
+        }
+        if (word == sizeof WORDS / sizeof WORDS[0]) {
+            return text;
+        }
+        char *line_end = strchr(text, '\n'), path[512];
+        *line_end = '\0';
+        const char *what = text + strlen(WORDS[word]);
+        snprintf(path, sizeof path, "%s/%s", s->folder, what);
+        if (word < 4) {
+            pass_times(s, m);
+        }
+        if (word == 0) {
+            wait_until(s, what);
+        } else if (word == 1) {
+            const int fd = open(path, O_CREAT | O_WRONLY, 0600);
+            CHECK(fd >= 0 && close(fd) == 0);
+        } else if (word == 2) {
+            CHECK_INT(unlink(path), 0);
+        } else if (word == 3) {
+            kept *k = kept_of(s, what);
+            take_reply(s, k->fd, k->has_body);
+            k->name[0] = '\0';
+        } else if (word == 4) {
+            m->keep = what;
+        } else if (word == 5) {
+            CHECK(m->n_later < MOST_LATER);
+            m->later[m->n_later++] = what;
+        } else if (word == 6) {
+            m->leave = what;
+        } else {
+            m->ends = what;
+        }
+        text = line_end + 1;
+    }
+}
+
 /* Asks what stands in lines of "> ", from *at on, and goes behind them and the reply. */
 static void take_exchange(script *s, const char **at)
 {
@@ -541,22 +463,13 @@ static void take_exchange(script *s, const char **at)
         *at += strcspn(*at, "\n") + 1;
     }
     bytes_str(&lines);
-    char *text = lines.data, *line_end = strchr(text, '\n');
-    const char *leave = NULL, *ends = NULL;
-    if (strncmp(text, "UNTIL ", 6) == 0) {
-        *line_end = '\0';
-        wait_until(s, text + 6);
+    char *text = lines.data;
+    manner m = {0};
+    text = take_manner(s, text, &m);
+    if (!*text) {
+        pass_times(s, &m);
         bytes_deinit(&lines);
         return;
-    }
-    if (strncmp(text, "LEAVE ", 6) == 0) {
-        leave = text + 6;
-        *line_end = '\0';
-        text = line_end + 1;
-    } else if (strncmp(text, "END ", 4) == 0) {
-        ends = text + 4;
-        *line_end = '\0';
-        text = line_end + 1;
     }
     if (strncmp(text, "RAW\n", 4) == 0 || strncmp(text, "CUT\n", 4) == 0) {
         ask_raw(s, text + 4, text[0] == 'C');
@@ -572,7 +485,7 @@ static void take_exchange(script *s, const char **at)
     if (strncmp(text, "WS ", 3) == 0) {
         ask_socket(s, text, body ? body : "");
     } else {
-        ask(s, text, body, leave, ends);
+        ask(s, text, body, &m);
     }
     bytes_deinit(&lines);
 }
@@ -620,14 +533,22 @@ static void run(const char *path)
     if (strstr(s.text, "FOLDER/models")) {
         make_models(&s);
     }
+    if (strstr(s.text, "CLOCK\n")) {
+        char go[128];
+        snprintf(go, sizeof go, "%s/go", s.folder);
+        setenv("FAKE_STUCK_UNTIL", go, 1);
+        clock_stop();
+        s.is_exact = true;
+        s.began_s = clock_unix_s();
+    }
     static fake_options f_other;
     serve_thread *other = strstr(s.text, "!! ") == s.text ? start(&s, &f_other, "!! ", &s.other) : NULL;
     s.server = start(&s, &f, "! ", &s.port);
     snprintf(s.health, sizeof s.health, "%s/health", f.serve.path_prefix ? f.serve.path_prefix : "");
     wait_for(&s, s.health, " 200 ");
     if (f.tools) { /* of --tools calculator,time */
-        wait_for(&s, "/v1/mcp", "\"name\":\"calculator\",\"version\"");
-        wait_for(&s, "/v1/mcp", "\"name\":\"time\",\"version\"");
+        wait_for(&s, "/v1/mcp", "\"server_label\":\"calculator\",\"kind\":\"builtin\",\"state\":\"ready\"");
+        wait_for(&s, "/v1/mcp", "\"server_label\":\"time\",\"kind\":\"builtin\",\"state\":\"ready\"");
     }
     if (other) {
         wait_for(&s, "/v1/models", "\"owned_by\":\"far\"");
@@ -644,7 +565,7 @@ static void run(const char *path)
         }
     }
     if (s.server) {
-        CHECK_INT(serve_thread_stop(s.server), 0);
+        stop_server(&s);
     }
     fake_options_end(&f);
     if (other) {

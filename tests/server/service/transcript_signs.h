@@ -11,7 +11,17 @@
 #include <time.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "tests/folder.h"
+
+enum { MOST_KEPT = 8, KEPT_NAME = 16 };
+
+/* A connection whose reply is read later. */
+typedef struct kept {
+    char name[KEPT_NAME]; /* "": none */
+    int fd;
+    bool has_body;
+} kept;
 
 enum { MOST_FILES = 64, MOST_IDS = 600, ID_BYTES = 72, MOST_WORDS = 64, WAIT_S = 300, BYTES = 4 << 20 };
 
@@ -27,6 +37,10 @@ typedef struct script {
     int n_ids;
     char owner[ID_BYTES]; /* the response that the last numbered event was of */
     int n_wrong;
+    bool is_exact;    /* time stands still */
+    bool shows_stats; /* events that come now and then, by the clock */
+    int64_t began_s;  /* then: since 1970 */
+    kept kept[MOST_KEPT];
 } script;
 
 static bool is_hex(char c)
@@ -47,46 +61,50 @@ static void write_id(script *s, bytes *out, const char *text, size_t len)
     bytes_printf(out, "#%d", at + 1);
 }
 
-/* Seconds or milliseconds since 1970, as the seconds from now on, to the minute. */
-static bool write_time(bytes *out, const char *text, size_t len)
+/* Seconds or milliseconds since 1970, as the seconds from now on, to the minute; if time stands still, from its begin on. */
+static bool write_time(const script *s, bytes *out, const char *text, size_t len)
 {
     const long long value = strtoll(text, NULL, 10) / (len == 13 ? 1000 : 1);
-    const long long n = len == 10 || len == 13 ? value - (long long)time(NULL) : 1LL << 40;
+    const long long n =
+        len == 10 || len == 13 ? value - (long long)(s->is_exact ? s->began_s : clock_unix_s()) : 1LL << 40;
     if (n < -100000 || n > 40000000) {
         return false;
     }
     bytes_printf(out, "@%+lld",
-                 n > -100 && n < 45 ? 0 : (n + (n < 0 ? -30 : 30)) / 60 * 60); /* a slow machine */
+                 s->is_exact          ? n
+                 : n > -100 && n < 45 ? 0
+                                      : (n + (n < 0 ? -30 : 30)) / 60 * 60); /* a slow machine */
     return true;
 }
 
-/* A number behind a name that says it is a duration or a rate. */
-static bool is_duration(const bytes *out)
+static bool ends_with_one_of(const bytes *out, const char *const *names)
 {
-    static const char *const NAMES[] = {"_ms\":",
-                                        "_per_second\":",
-                                        "_duration\":",
-                                        "_seconds\":",
-                                        "_ms ",
-                                        "_s\":",
-                                        "-ms: ",
-                                        "_seconds ",
-                                        "_kib\":",
-                                        "rss_bytes\":",
-                                        "available_bytes\":",
-                                        "request_limit\":",
-                                        "resident_memory_bytes ",
-                                        "cpu_seconds_total ",
-                                        "limit_bytes ",
-                                        "\"queue\":{\"running\":",
-                                        "available_bytes "};
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        const size_t n = strlen(NAMES[i]);
-        if (out->len >= n && memcmp(out->data + out->len - n, NAMES[i], n) == 0) {
+    for (; *names; names++) {
+        const size_t n = strlen(*names);
+        if (out->len >= n && memcmp(out->data + out->len - n, *names, n) == 0) {
             return true;
         }
     }
     return false;
+}
+
+/* A number behind a name that says it is a duration or a rate, or of this machine. */
+static bool is_duration(const script *s, const bytes *out)
+{
+    static const char *const MACHINE[] = {"_kib\":",
+                                          "rss_bytes\":",
+                                          "available_bytes\":",
+                                          "request_limit\":",
+                                          "resident_memory_bytes ",
+                                          "cpu_seconds_total ",
+                                          "limit_bytes ",
+                                          "\"queue\":{\"running\":",
+                                          "available_bytes ",
+                                          NULL};
+    static const char *const THREADS[] = {"request_bytes\":", "request_memory_bytes ", "peak_bytes ", NULL};
+    static const char *const TIME[] = {"_ms\":", "_per_second\":", "_duration\":", "_seconds\":", "_ms ",
+                                       "_s\":",  "-ms: ",          "_seconds ",    NULL};
+    return ends_with_one_of(out, MACHINE) || ends_with_one_of(out, s->is_exact ? THREADS : TIME);
 }
 
 static void write_signs(script *s, bytes *out, const char *text, size_t n)
@@ -107,14 +125,14 @@ static void write_signs(script *s, bytes *out, const char *text, size_t n)
         while (begins && i + digits < n && isdigit((unsigned char)text[i + digits])) {
             digits++;
         }
-        if (digits && is_duration(out)) {
+        if (digits && is_duration(s, out)) {
             bytes_append_char(out, '~');
             while (i < n && (is_hex(text[i]) || strchr(".+-", text[i]))) {
                 i++;
             }
             continue;
         }
-        if (digits && write_time(out, text + i, digits)) {
+        if (digits && write_time(s, out, text + i, digits)) {
             i += digits;
             continue;
         }
