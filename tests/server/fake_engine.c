@@ -507,7 +507,10 @@ static int64_t due_of(engine *e)
         return e->steps && !e->stalls ? -1 : due;
     }
     for (const gen_request *r = e->list; r; r = r->next, place++) {
-        if (!r->admitted && (r->cancelled || place < N_SLOTS)) {
+        if (r->admitted) {
+            return -1; /* it is about to be started */
+        }
+        if (r->cancelled || place < N_SLOTS) {
             const int64_t at = is_due(r, now) ? -1 : (int64_t)ceil(r->next_ms * 1e6);
             due = at < due ? at : due;
         }

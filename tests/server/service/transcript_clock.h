@@ -1,11 +1,12 @@
 /* transcript_clock: the time of a whole server that passes only where a test says so. It takes the place of clock_gettime, of
  * poll and of pthread_cond_timedwait for the libraries, too. Threads that accept connections and the double of the engine are
- * waited for before time goes on, and it goes on to where the next of them has something to do. One program file.
+ * waited for before time goes on, and it goes on to where the next of them has something to do. One program file, linked
+ * with --wrap=pthread_join.
  *
  *     clock_stop();    // before the server starts
  *     clock_settle();  // what is to be done now has been done
  *     clock_pass(61);  // seconds; they have passed, and what they brought about has been done
- *     clock_run();     // as fast as it can from now on, so that the server may end
+ *     clock_run();     // as fast as it can, once somebody waits for the end of the server's thread
  */
 #ifndef PARLEY_TESTS_SERVER_SERVICE_TRANSCRIPT_CLOCK_H
 #define PARLEY_TESTS_SERVER_SERVICE_TRANSCRIPT_CLOCK_H
@@ -37,10 +38,14 @@ static struct {
     _Atomic int64_t now_ns, goal_ns; /* whole milliseconds */
     _Atomic int64_t more_ns;         /* for libraries, which wait for less than a millisecond, too */
     int64_t unix_ns;                 /* what the other clock is ahead */
+    atomic_bool ends;                /* time passes as soon as somebody waits for the end of a thread */
     pthread_mutex_t lock;
     clock_poller pollers[CLOCK_POLLERS];
     int n_pollers;
 } made_up = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+int __real_pthread_join(pthread_t thread, void **result);
+int __wrap_pthread_join(pthread_t thread, void **result);
 
 /* Of the program's code. */
 extern const char __executable_start, etext;
@@ -185,7 +190,16 @@ static inline void clock_stop(void)
 
 static inline void clock_run(void)
 {
-    made_up.goal_ns = INT64_MAX / 2;
+    made_up.ends = true;
+}
+
+/* The server has been told to end by then. */
+int __wrap_pthread_join(pthread_t thread, void **result)
+{
+    if (made_up.ends) {
+        made_up.goal_ns = INT64_MAX / 2;
+    }
+    return __real_pthread_join(thread, result);
 }
 
 /* Waits until there is nothing more to do now. */
