@@ -245,14 +245,14 @@ void prep_turns_get_status(prep_turns *t, prep_turns_status *out)
     *out = (prep_turns_status){0};
     pthread_mutex_lock(&t->lock);
     const double now = clock_ms();
-    double silent_ms = 0.0;
+    double silent_ms = -1.0; /* of none yet */
     for (const prep_turn *w = t->first; w; w = w->next) {
         const double silence = now - w->heard_ms;
-        silent_ms = w->holds && (silent_ms <= 0.0 || silence < silent_ms) ? silence : silent_ms;
+        silent_ms = w->holds && (silent_ms < 0.0 || silence < silent_ms) ? silence : silent_ms;
         out->oldest_ms = now - w->began_ms > out->oldest_ms ? now - w->began_ms : out->oldest_ms;
         out->n_begun++;
     }
     out->n_computing = t->n_holders;
-    out->silent_ms = t->n_holders == t->n ? silent_ms : 0.0;
+    out->silent_ms = t->n_holders == t->n && silent_ms > 0.0 ? silent_ms : 0.0;
     pthread_mutex_unlock(&t->lock);
 }

@@ -84,7 +84,8 @@ struct engine {
     int n_list;           /* {lock} */
     bool closing;         /* {lock} */
     engine_status status; /* {lock} */
-    bool steps, stalls;   /* {lock} a step runs; it does not come to its end */
+    bool steps;           /* {lock} a step runs */
+    atomic_bool stalls;   /* it does not come to its end */
     uint64_t counter;     /* {lock} progress_counter when fake_engine_due was asked last */
     engine *next;         /* of all */
 };
@@ -253,6 +254,9 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
         }
     }
     if (strstr(said, "!stallprep")) {
+        if (hooks && hooks->progress) {
+            hooks->progress(hooks->ctx, GEN_PHASE_MEDIA, 1, 50);
+        }
         stall();
     }
     gen_request *r = take(1, sizeof *r);
@@ -414,13 +418,6 @@ static void cut_thoughts(gen_request *r)
     }
 }
 
-static void set_stalls(engine *e, bool stalls)
-{
-    pthread_mutex_lock(&e->lock);
-    e->stalls = stalls;
-    pthread_mutex_unlock(&e->lock);
-}
-
 /* One step of one request; true when it is over. */
 static bool step(engine *e, gen_request *r)
 {
@@ -433,9 +430,9 @@ static bool step(engine *e, gen_request *r)
         }
     }
     if (r->sticks && r->done > 4) {
-        set_stalls(e, true);
+        e->stalls = true;
         stall();
-        set_stalls(e, false);
+        e->stalls = false;
         r->sticks = false;
     }
     if (r->done < r->n_vectors && !r->cancelled) {

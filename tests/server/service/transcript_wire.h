@@ -1,8 +1,9 @@
 /* transcript_wire: requests of a transcript and their replies as bytes, and waiting: see test_transcripts.c.
  *
- *     wait_until(&s, "/slots \"is_processing\":true");
- *     pass_time(&s, "61 /slots \"is_processing\":true");
- *     const size_t n = write_reply(&s, got.data, got.len, true);   // into s.out; what the reply takes of the bytes
+ *     static script s = {.path = "x.txt"};
+ *     wait_until(&s, "/slots true");
+ *     pass_time(&s, "61 /slots true");
+ *     const size_t n = write_reply(&s, "HTTP/1.1 200 OK\r\n\r\n", 19, true);   // into s.out; what the reply takes of it
  */
 #ifndef PARLEY_TESTS_SERVER_SERVICE_TRANSCRIPT_WIRE_H
 #define PARLEY_TESTS_SERVER_SERVICE_TRANSCRIPT_WIRE_H
