@@ -287,11 +287,13 @@ static void ask_socket(script *s, const char *head, const char *body)
                             shown.len - before); /* its ids are known from now on */
                 bytes_deinit(&signs);
             } else if (strncmp(next, "later ", 6) == 0) {
-                clock_settle();
+                char *rest;
+                const double seconds = strtod(next + 6, &rest);
+                wait_until(s, *rest == ' ' ? rest + 1 : s->health);
                 (void)receive_waiting(fd, &got);
                 is_over = take_frames(s, &got, &at, &shown);
-                bytes_printf(&shown, "(%s s later)\n", next + 6);
-                pass_time(s, next + 6);
+                bytes_printf(&shown, "(%g s later)\n", seconds);
+                clock_pass(seconds);
                 (void)receive_waiting(fd, &got);
                 is_over = is_over || take_frames(s, &got, &at, &shown);
             } else if (strcmp(next, "stats") == 0) {
