@@ -190,6 +190,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
                 const ssize_t n = p->kind == CHAT_VIDEO ? pread(p->fd, same, sizeof same, 0) : 0;
                 note(" %s %zu %.2s %s%.*s", p->kind == CHAT_IMAGE ? "image" : "video", p->data_bytes,
                      p->data_bytes ? (const char *)p->data : "", p->param, (int)n, same);
+                CHECK(p->kind == CHAT_IMAGE || fcntl(p->fd, F_GETFD) == FD_CLOEXEC); /* no program gets it */
                 n_images++;
             }
         }
