@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "model/checkpoint/gguf_config.h"
 #include "model/checkpoint/gguf_file.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/must.h"
@@ -66,6 +67,52 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
     return mutate_gguf(data, size, max, seed, "gguf");
 }
 
+static void say_document(const char *name, err_code err, const bytes *text, const err_detail *d)
+{
+    if (err != ERR_OK) {
+        say_error(err, d);
+    } else if (text->len > 0) {
+        /* a line for each member */
+        for (const char *at = bytes_str(text), *end = at + text->len; at < end;) {
+            const size_t n = strcspn(at, ",");
+            say_text(name, at, n);
+            at += n + 1;
+        }
+    }
+}
+
+/* What would stand in a folder, made of its metadata. */
+static void say_documents(const char *path)
+{
+    gguf_set *set = NULL;
+    err_detail d = {0};
+    if (gguf_set_open(&set, path, &d) != ERR_OK) {
+        say_error(ERR_CORRUPT, &d);
+        return;
+    }
+    const gguf_config_source from = {set, NULL, "model", ""};
+    bytes text = bytes_empty(SIZE_MAX / 2);
+    uint64_t n_layers = 0, n_draft = 0;
+    err_code err = gguf_config_layers(&from, &n_layers, &n_draft, &d);
+    if (err == ERR_OK) {
+        say("layers %llu and %llu, tiled %d, names %d, heads of %llu", (unsigned long long)n_layers,
+            (unsigned long long)n_draft, gguf_config_is_tiled(&from), (int)gguf_config_names(&from),
+            (unsigned long long)gguf_config_permuted_head(&from));
+    }
+    if (n_layers <= MODEL_MAX_LAYERS && n_draft <= MODEL_MAX_LAYERS) { /* what is opened has no more */
+        err = gguf_config_json(&text, &from, &d);
+        say_document("config", err, &text, &d);
+    }
+    bytes_clear(&text);
+    gguf_generation_json(&text, &from);
+    say_document("generation", ERR_OK, &text, &d);
+    bytes_clear(&text);
+    gguf_preprocessor_json(&text, &from);
+    say_document("preprocessor", ERR_OK, &text, &d);
+    bytes_deinit(&text);
+    gguf_set_close(set);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     gguf_file *file = NULL;
@@ -95,5 +142,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(part < n_parts);
     say("part %zu of %zu", part, n_parts);
     gguf_file_close(file);
+    say_documents(path);
     return 0;
 }
