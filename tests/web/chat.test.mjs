@@ -535,6 +535,7 @@ test('a question asked during an answer waits, can be taken back, and goes out a
     await field.fill('say five');
     await field.press('Enter');
     await page.keyboard.press('Escape');
+    await page.getByText('You stopped this answer.').waitFor();
     server.options.holdAfter = Infinity;
     await page.locator('.queue').getByRole('button', { name: 'Send', exact: true }).click();
     await page.locator('.answer').getByText('five').waitFor();
