@@ -154,6 +154,18 @@ static bool order_marks(code_points *p)
     return true;
 }
 
+/* What a character consists of by these options of utf8proc: how many, or itself alone where it is unknown there. */
+static size_t decompose(utf8proc_int32_t parts[DECOMPOSED_MAX], uint32_t c, int options)
+{
+    const utf8proc_ssize_t n =
+        utf8proc_decompose_char((utf8proc_int32_t)c, parts, DECOMPOSED_MAX, (utf8proc_option_t)options, NULL);
+    if (n < 1 || n > DECOMPOSED_MAX) {
+        parts[0] = (utf8proc_int32_t)c;
+        return 1;
+    }
+    return (size_t)n;
+}
+
 /* Appends the NFC of a slice that does not interact with its neighbours. */
 static void compose_slice(bytes *out, code_points *p, const char *text, size_t len)
 {
@@ -162,13 +174,8 @@ static void compose_slice(bytes *out, code_points *p, const char *text, size_t l
         uint32_t c;
         i += utf8_decode(text + i, len - i, &c);
         utf8proc_int32_t parts[DECOMPOSED_MAX];
-        utf8proc_ssize_t n = utf8proc_decompose_char((utf8proc_int32_t)c, parts, DECOMPOSED_MAX,
-                                                     UTF8PROC_DECOMPOSE | UTF8PROC_STABLE, NULL);
-        if (n < 1 || n > DECOMPOSED_MAX) {
-            parts[0] = (utf8proc_int32_t)c;
-            n = 1;
-        }
-        if (!code_points_push(p, parts, (size_t)n)) {
+        const size_t n = decompose(parts, c, UTF8PROC_DECOMPOSE | UTF8PROC_STABLE);
+        if (!code_points_push(p, parts, n)) {
             bytes_fail_memory(out);
             return;
         }
@@ -356,13 +363,8 @@ void unicode_fold(bytes *out, const char *text, size_t len)
         uint32_t c;
         i += utf8_decode(text + i, len - i, &c);
         utf8proc_int32_t parts[DECOMPOSED_MAX];
-        utf8proc_ssize_t n =
-            utf8proc_decompose_char((utf8proc_int32_t)c, parts, DECOMPOSED_MAX, UTF8PROC_CASEFOLD, NULL);
-        if (n < 1 || n > DECOMPOSED_MAX) {
-            parts[0] = (utf8proc_int32_t)c;
-            n = 1;
-        }
-        for (utf8proc_ssize_t k = 0; k < n; k++) {
+        const size_t n = decompose(parts, c, UTF8PROC_CASEFOLD);
+        for (size_t k = 0; k < n; k++) {
             char buf[4];
             bytes_append(out, buf, utf8_encode(buf, (uint32_t)parts[k]));
         }

@@ -25,6 +25,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "tests/check.h"
+#include "tests/recorded.h"
 
 /* Under TSan, where the plain kernels take minutes, one file is enough: all is of one thread. */
 #ifdef __SANITIZE_THREAD__
@@ -472,16 +473,6 @@ static engine *open_engine(script *s, const char *line)
     return e;
 }
 
-static void show_difference(const char *path, const char *was, const char *is)
-{
-    int line = 1;
-    for (; *was && *was == *is; was++, is++) {
-        line += *was == '\n';
-    }
-    fprintf(stderr, "%s:%d: there stands\n    ...%.*s\nnow it is\n    ...%.*s\n", path, line,
-            (int)strcspn(was, "\n"), was, (int)strcspn(is, "\n"), is);
-}
-
 static void run(const char *path)
 {
     static script s;
@@ -506,15 +497,7 @@ static void run(const char *path)
     }
     engine_close(s.e);
     CHECK_INT(s.n_done, s.n_asked);
-    if (strcmp(bytes_str(&s.out), text) != 0) {
-        if (getenv("PARLEY_WRITE")) {
-            file = fopen(path, "w");
-            CHECK(file && fwrite(s.out.data, 1, s.out.len, file) == s.out.len && fclose(file) == 0);
-        } else {
-            show_difference(path, text, bytes_str(&s.out));
-            CHECK(!"the engine does what the transcript says");
-        }
-    }
+    recorded_compare(path, text, bytes_str(&s.out));
     bytes_deinit(&s.out);
 }
 

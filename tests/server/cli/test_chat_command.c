@@ -12,8 +12,8 @@
 #include "server/cli/own_server.h"
 #include "tests/folder.h"
 #include "tests/open_files.h"
+#include "tests/recorded.h"
 #include "tests/said.h"
-#include "tests/server/recorded.h"
 
 static bytes all, asked; /* asked: what the others were told */
 
@@ -250,15 +250,15 @@ static void test_commands(void)
 {
     FILE *f = fopen("an image.png", "w");
     CHECK(f && fputs("\x89PNG\r\n\x1a\n", f) >= 0 && fclose(f) == 0);
-    f = fopen("film.mp4", "w");
-    CHECK(f && fputs("film", f) >= 0 && fclose(f) == 0);
+    f = fopen("clip.mp4", "w");
+    CHECK(f && fputs("clip", f) >= 0 && fclose(f) == 0);
     setenv("HOME", ".", 1);
     is_typed = true;
     chat("--connect http://h", "/help", "/nothing",
          "/a-name-that-is-longer-than-forty-characters-are-at-most x", "/", "/imag", "/images", NULL);
     chat("--connect http://h", "/image", "/image none.png", "/image an\\ image.png",
          "/image \"an image.png\"", "/image 'an image.png' ", "/image ~/an\\ image.png", "/image \"",
-         "/image \"an image.png'", "/video film.mp4", "/video", "What?", "And?", NULL);
+         "/image \"an image.png'", "/video clip.mp4", "/video", "What?", "And?", NULL);
     chat("--connect http://h", "/system", "/system Be  brief. \n", "/system", "Hi", "/system none", "/system",
          "Hi", NULL);
     chat("--connect http://h", "/thinking", "/thinking on", "Hi", "/thinking off", "Hi", "/thinking of",
@@ -320,7 +320,7 @@ int main(void)
     test_commands();
     test_start();
     CHECK_ALL_CLOSED();
-    recorded_check("cli/chat_command.txt", bytes_str(&all));
+    recorded_check("server/cli/chat_command.txt", bytes_str(&all));
     bytes_deinit(&all);
     bytes_deinit(&asked);
     CHECK_DONE();

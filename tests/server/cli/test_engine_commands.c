@@ -18,8 +18,8 @@
 #include "tests/alloc_fail.h"
 #include "tests/folder.h"
 #include "tests/open_files.h"
+#include "tests/recorded.h"
 #include "tests/said.h"
-#include "tests/server/recorded.h"
 
 /* ---- the engine ---- */
 
@@ -737,7 +737,7 @@ int main(void)
     test_memory();
     test_load_bar();
     CHECK_ALL_CLOSED();
-    recorded_check("cli/engine_commands.txt", bytes_str(&all));
+    recorded_check("server/cli/engine_commands.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();
 }

@@ -22,8 +22,8 @@
 #include "server/service/serve.h"
 #include "tests/folder.h"
 #include "tests/open_files.h"
+#include "tests/recorded.h"
 #include "tests/said.h"
-#include "tests/server/recorded.h"
 
 static char folder[FOLDER_NAME];
 static bytes all;                       /* of all commands */
@@ -790,7 +790,7 @@ int main(void)
     pthread_join(other, NULL);
     close(gate[0]);
     CHECK_ALL_CLOSED();
-    recorded_check("cli/serve_command.txt", bytes_str(&all));
+    recorded_check("server/cli/serve_command.txt", bytes_str(&all));
     bytes_deinit(&all);
     bytes_deinit(&options_were);
     bytes_deinit(&options_are);

@@ -7,8 +7,8 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "tests/open_files.h"
+#include "tests/recorded.h"
 #include "tests/server/history/store.h"
-#include "tests/server/recorded.h"
 
 static bytes all;
 static history_store *st;
@@ -159,7 +159,7 @@ static void test_links(void)
 {
     char text[4096];
     add_file(0, "picture");
-    add_file(1, "film");
+    add_file(1, "clip");
     snprintf(text, sizeof text,
              "{\"revision\":0,\"title\":\"T \\\"1\\\"\",\"head\":\"c\",\"messages\":["
              "{\"id\":\"a\",\"role\":\"user\",\"text\":\"look\",\"created\":5,\"attachments\":["
@@ -318,7 +318,7 @@ int main(void)
     CHECK_OK(check_store(st, &d), d);
     history_store_close(st);
     CHECK_ALL_CLOSED();
-    recorded_check("history/shares.txt", bytes_str(&all));
+    recorded_check("server/history/shares.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();
 }

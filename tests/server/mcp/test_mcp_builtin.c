@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "server/mcp/mcp_state.h"
-#include "tests/server/recorded.h"
+#include "tests/recorded.h"
 
 static bytes all;
 
@@ -153,7 +153,7 @@ int main(void)
         fprintf(stderr, "%s\n", said);
     }
     CHECK(found);
-    recorded_check("mcp/builtin.txt", bytes_str(&all));
+    recorded_check("server/mcp/builtin.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();
 }

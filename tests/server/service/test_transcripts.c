@@ -30,6 +30,7 @@
 #include <sys/wait.h>
 
 #include "base/log.h"
+#include "tests/recorded.h"
 #include "tests/server/fake_options.h"
 #include "tests/server/service/transcript_wire.h"
 
@@ -492,29 +493,6 @@ static void take_exchange(script *s, const char **at)
     bytes_deinit(&lines);
 }
 
-static void show_difference(const char *path, const char *was, const char *is)
-{
-    int line = 1;
-    while (*was && *is) {
-        const size_t n = strcspn(was, "\n"), m = strcspn(is, "\n");
-        if (n != m || memcmp(was, is, n) != 0) {
-            break;
-        }
-        was += n + (was[n] != '\0');
-        is += m + (is[m] != '\0');
-        line++;
-    }
-    const size_t n = strcspn(was, "\n"), m = strcspn(is, "\n");
-    size_t same = 0;
-    while (same < n && same < m && was[same] == is[same]) {
-        same++;
-    }
-    same -= same < 60 ? same : 60; /* lines are long */
-    fprintf(stderr, "%s:%d: expected\n  ...%.*s\nbut the answer is\n  ...%.*s\n", path, line,
-            (int)(n - same < 200 ? n - same : 200), was + same, (int)(m - same < 200 ? m - same : 200),
-            is + same);
-}
-
 static void run(const char *path)
 {
     static script s;
@@ -574,15 +552,7 @@ static void run(const char *path)
         CHECK_INT(serve_thread_stop(other), 0);
     }
     CHECK_INT(s.n_wrong, 0);
-    if (strcmp(bytes_str(&s.out), s.text) != 0) {
-        if (getenv("PARLEY_WRITE")) {
-            file = fopen(path, "w");
-            CHECK(file && fwrite(s.out.data, 1, s.out.len, file) == s.out.len && fclose(file) == 0);
-        } else {
-            show_difference(path, s.text, bytes_str(&s.out));
-            CHECK(!"the answers are those of the transcript");
-        }
-    }
+    recorded_compare(path, s.text, bytes_str(&s.out));
     bytes_deinit(&text);
     bytes_deinit(&s.out);
 }
