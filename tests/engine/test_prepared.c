@@ -1,0 +1,631 @@
+/* Each file of tests/engine/prepared/ has requests and what is made of them on prep threads, whole: tokens, places,
+ * media, boundaries, parameters, memory; or the error.
+ *
+ *     ! {"model":"tests/data/tiny","template":"FILE","ctx":1024}        of the engine
+ *     > {"messages":[{"role":"user","content":"Hello"}],"params":{"seed":7}}
+ *     > {"text":"Hello"} {"ids":[1,2]} {"inputs":["a",[1,2]],"pool":"mean"}
+ *     < 12 tokens of 1024: <|im_start|>user\nHello ...
+ *
+ * "cancels" lets a request be cancelled at its first look, then at its second, and so on; what comes of each is told.
+ * "runs" lets the engine answer it. PARLEY_WRITE=1 writes what is said anew; the difference is then to be read.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "engine/constrain.h"
+#include "engine/engine_private.h"
+#include "tests/engine/answers.h"
+#include "tests/folder.h"
+#include "tests/open_files.h"
+#include "tests/recorded.h"
+
+enum { TEXT_BYTES = 1 << 20, MEMORY = 256 << 20, MOST_POLLS = 2000, HEX = 8 };
+
+typedef struct maker {
+    engine *e;
+    ledger *memory;
+    bytes out;
+    int32_t n_polls, stops_at; /* 0: never */
+    bytes progress;
+    size_t peak; /* that was told */
+    uint64_t last_id;
+} maker;
+
+/* ---- from JSON to a chat ---- */
+
+static int64_t number(const json *of, const char *key, int64_t other)
+{
+    return (int64_t)json_num(json_get(of, key), (double)other);
+}
+
+static const char *text(const json *of, const char *key)
+{
+    return json_str(json_get(of, key), NULL);
+}
+
+static char *path_of(const char *name)
+{
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/%s", PARLEY_SOURCE_DIR, name);
+    return path;
+}
+
+static void *copied(chat_input *in, const void *from, size_t n)
+{
+    void *to = arena_alloc(in->arena, n + 1);
+    CHECK(to != NULL);
+    memcpy(to, from, n);
+    return to;
+}
+
+static chat_file load(chat_input *in, const char *name)
+{
+    err_detail d = {0};
+    bytes file = bytes_empty((size_t)16 << 20);
+    CHECK_OK(file_read(&file, path_of(name), &d), d);
+    const chat_file f = {.data = copied(in, bytes_str(&file), file.len), .bytes = file.len};
+    bytes_deinit(&file);
+    return f;
+}
+
+static void make_video(chat_input *in, chat_part *part, const json *v)
+{
+    const json *files = json_get(v, "video");
+    chat_video *to = &part->video;
+    part->kind = CHAT_VIDEO;
+    *to = (chat_video){.fps = json_num(json_get(v, "fps"), 0),
+                       .n_frames = (int32_t)number(v, "frames", 0),
+                       .min_frames = (int32_t)number(v, "least", 0),
+                       .max_frames = (int32_t)number(v, "most", 0),
+                       .pair_tokens = (int32_t)number(v, "pair", 0),
+                       .start_s = json_num(json_get(v, "start"), 0),
+                       .end_s = json_num(json_get(v, "end"), 0),
+                       .list_fps = json_num(json_get(v, "list_fps"), 0),
+                       .n_list = json_len(files)};
+    if (!to->n_list && json_get(v, "fd")) {
+        part->fd = open(path_of(json_str(files, "")), O_RDONLY | O_CLOEXEC);
+        CHECK(part->fd > 0);
+        in->fds[in->n_fds++] = part->fd;
+        part->data_bytes = (size_t)lseek(part->fd, 0, SEEK_END);
+    } else if (!to->n_list && *json_str(files, "")) {
+        const chat_file f = load(in, json_str(files, ""));
+        part->data = f.data;
+        part->data_bytes = f.bytes;
+    }
+    to->list = to->n_list ? arena_calloc(in->arena, to->n_list, sizeof *to->list) : NULL;
+    size_t n = 0;
+    for (const json *one = to->n_list ? json_child(files) : NULL; one; one = json_next(one)) {
+        to->list[n++] = load(in, json_str(one, ""));
+    }
+}
+
+static void make_part(chat_input *in, chat_part *part, const json *v, const char *param)
+{
+    const char *said = json_is(v, JSON_STRING) ? json_str(v, "") : text(v, "text");
+    const char *ours = text(v, "ours"), *shown = text(v, "image"), *hash = text(v, "hash");
+    *part = (chat_part){.kind = CHAT_TEXT, .param = copied(in, param, strlen(param) + 1)};
+    if (said || ours) {
+        part->text = said ? said : ours;
+        part->text_len = strlen(part->text);
+        part->is_ours = ours != NULL;
+    } else if (shown) {
+        const chat_file f = load(in, shown);
+        part->kind = CHAT_IMAGE;
+        part->data = f.data;
+        part->data_bytes = f.bytes;
+        part->is_found = json_is_true(json_get(v, "found"));
+    } else {
+        make_video(in, part, v);
+    }
+    if (hash) {
+        uint8_t *known = arena_calloc(in->arena, 1, HASH_BYTES);
+        hash_sha256(known, hash, strlen(hash));
+        part->hash = known;
+    }
+    part->pixels = (chat_pixels){number(v, "min", 0), number(v, "max", 0)};
+}
+
+static void make_message(chat_input *in, chat_message *m, const json *v, size_t at)
+{
+    static const char *const ROLES[] = {"system", "user", "assistant", "tool"};
+    const json *content = json_get(v, "content"), *calls = json_get(v, "calls");
+    *m = (chat_message){.reasoning = text(v, "reasoning"),
+                        .tool_call_id = text(v, "call_id"),
+                        .name = text(v, "name"),
+                        .is_string = json_is(content, JSON_STRING) || json_is_true(json_get(v, "joined")),
+                        .n_parts = json_is(content, JSON_STRING) ? 1 : json_len(content),
+                        .n_tool_calls = json_len(calls)};
+    while (strcmp(ROLES[m->role], text(v, "role")) != 0) {
+        m->role++;
+    }
+    m->parts = arena_calloc(in->arena, m->n_parts + 1, sizeof *m->parts);
+    const json *one = json_is(content, JSON_STRING) ? content : json_child(content);
+    for (size_t i = 0; i < m->n_parts; i++, one = json_next(one)) {
+        char param[64];
+        snprintf(param, sizeof param, "messages[%zu].content[%zu]", at, i);
+        make_part(in, &m->parts[i], one, param);
+    }
+    m->tool_calls = arena_calloc(in->arena, m->n_tool_calls + 1, sizeof *m->tool_calls);
+    size_t n = 0;
+    for (const json *call = json_child(calls); call; call = json_next(call)) {
+        m->tool_calls[n++] = (chat_tool_call){
+            .id = text(call, "id"), .name = text(call, "name"), .arguments = json_get(call, "arguments")};
+    }
+}
+
+static float part_of(const json *of, const char *key)
+{
+    return (float)json_num(json_get(of, key), (double)NAN);
+}
+
+static void make_params(gen_params *p, const json *v, gen_bias *biases)
+{
+    gen_params_init(p);
+    p->temperature = part_of(v, "temperature");
+    p->top_p = part_of(v, "top_p");
+    p->min_p = part_of(v, "min_p");
+    p->top_k = (int32_t)number(v, "top_k", -1);
+    p->repetition_penalty = part_of(v, "repetition");
+    p->presence_penalty = (float)json_num(json_get(v, "presence"), 0);
+    p->frequency_penalty = (float)json_num(json_get(v, "frequency"), 0);
+    p->has_seed = json_get(v, "seed") != NULL;
+    p->seed = (uint64_t)number(v, "seed", 0);
+    p->max_tokens = (int32_t)number(v, "answer", p->max_tokens);
+    p->n_choices = (int32_t)number(v, "choices", 0);
+    p->n_top_logprobs = (int32_t)number(v, "top", p->n_top_logprobs);
+    p->scores_prompt = json_is_true(json_get(v, "scored"));
+    p->think_tokens = (int32_t)number(v, "think", p->think_tokens);
+    p->spec_prefill = (int32_t)number(v, "sparse", p->spec_prefill);
+    p->spec_keep = part_of(v, "keep");
+    p->spec_backbone = part_of(v, "backbone");
+    p->no_cache = json_is_true(json_get(v, "uncached"));
+    p->ignore_eos = true;
+    for (const json *one = json_child(json_get(v, "biases")); one; one = json_next(one)) {
+        biases[p->n_biases++] = (gen_bias){(int32_t)json_num(one, 0), 1.0f};
+    }
+    p->biases = p->n_biases ? biases : NULL;
+}
+
+static chat_input *make_chat(const json *v, gen_bias *biases, grammar_spec *form)
+{
+    chat_input *in = chat_input_create((size_t)32 << 20);
+    const json *messages = json_get(v, "messages"), *schema = json_get(v, "schema");
+    CHECK(in != NULL);
+    in->messages = arena_calloc(in->arena, json_len(messages) + 1, sizeof *in->messages);
+    for (const json *one = json_child(messages); one; one = json_next(one), in->n_messages++) {
+        make_message(in, &in->messages[in->n_messages], one, in->n_messages);
+    }
+    in->tools = json_get(v, "tools");
+    in->template_kwargs = json_get(v, "kwargs");
+    in->continues = json_is_true(json_get(v, "continues"));
+    in->scope = (uint64_t)number(v, "scope", 0);
+    in->form_is_calls = json_is_true(json_get(v, "calls"));
+    if (schema) {
+        *form = (grammar_spec){.kind = SPEC_SCHEMA, .schema = schema, .path = "response_format"};
+        in->form = form;
+    }
+    make_params(&in->params, json_get(v, "params"), biases);
+    return in;
+}
+
+/* ---- what is told ---- */
+
+static void tell_tokens(maker *m, const int32_t *ids, size_t n)
+{
+    for (size_t i = 0, same; i < n; i += same) {
+        size_t len = 0;
+        const char *said = engine_token_bytes(m->e, ids[i], &len, NULL);
+        for (same = 1; i + same < n && ids[i + same] == ids[i]; same++) {
+        }
+        for (size_t k = 0; k < (same > 3 ? 1 : same) && said; k++) {
+            for (size_t c = 0; c < len; c++) {
+                const unsigned char at = (unsigned char)said[c];
+                bytes_printf(&m->out, at < ' ' || at > '~' ? "\\%02x" : "%c", at);
+            }
+        }
+        if (same > 3 || !said) {
+            bytes_printf(&m->out, "{%d x %zu}", ids[i], same);
+        }
+    }
+    bytes_append_char(&m->out, '\n');
+}
+
+static void tell_hash(bytes *out, const void *data, size_t n)
+{
+    uint8_t hash[HASH_BYTES];
+    char hex[2 * HASH_BYTES + 1];
+    hash_sha256(hash, data, n);
+    hash_hex(hex, hash, HASH_BYTES);
+    bytes_append(out, hex, HEX);
+}
+
+static void tell_media(maker *m, const gen_request *r)
+{
+    bytes *out = &m->out;
+    for (size_t i = 0; i < r->n_media; i++) {
+        const gen_media *one = &r->media[i];
+        const patches *p = &one->patches;
+        bytes_printf(out, "< %s %dx%dx%d: rows %d+%d units %d tokens %d slices %d bytes %zu pixels %zu",
+                     one->is_video ? "video" : "image", p->t, p->h, p->w, one->first_row, one->n_rows,
+                     one->n_units, p->n_tokens, p->slices, p->pixels ? patches_bytes(p) : 0, one->pixels);
+        if (one->n_rows && r->n_embed_rows) {
+            const int32_t last = r->embed_rows[one->first_row + one->n_rows - 1];
+            bytes_printf(out, " at %d-%d", r->embed_rows[one->first_row], last);
+        }
+        bytes_append_str(out, one->features ? " known " : " key ");
+        tell_hash(out, one->key, HASH_BYTES);
+        for (int32_t k = 0; p->timestamps && k < p->t; k++) {
+            bytes_printf(out, "%s%.2f", k ? " " : ", at ", p->timestamps[k]);
+        }
+        bytes_append_char(out, '\n');
+    }
+}
+
+static void tell_params(bytes *out, const gen_params *p)
+{
+    bytes_printf(out, "< temperature %g top_p %g min_p %g top_k %d penalties %g %g %g seed %d:%llu",
+                 p->temperature, p->top_p, p->min_p, p->top_k, p->repetition_penalty, p->presence_penalty,
+                 p->frequency_penalty, p->has_seed, (unsigned long long)p->seed);
+    bytes_printf(out, " answer %d top %d think %d sparse %d %g %g biases %zu%s%s\n", p->max_tokens,
+                 p->n_top_logprobs, p->think_tokens, p->spec_prefill, p->spec_keep, p->spec_backbone,
+                 p->n_biases, p->no_cache ? " uncached" : "", p->scores_prompt ? " scored" : "");
+}
+
+static void tell_request(maker *m, gen_request *r)
+{
+    bytes *out = &m->out;
+    const gen_request_info info = gen_request_get_info(r);
+    CHECK_INT(info.n_prompt_tokens, r->pool ? r->n_all : (int32_t)r->prompt.len);
+    CHECK_INT(info.max_tokens, r->max_tokens);
+    bytes_printf(out, "< %zu tokens, route %s: ", r->prompt.len, gen_route_name(r->route));
+    tell_tokens(m, r->prompt.ids, r->prompt.len);
+    for (size_t i = 0; i < r->n_inputs; i++) {
+        bytes_printf(out, "< input %zu of %zu: ", i, r->inputs[i].len);
+        tell_tokens(m, r->inputs[i].ids, r->inputs[i].len);
+    }
+    tell_media(m, r);
+    bytes_printf(out, "< places ");
+    tell_hash(out, r->positions, r->prompt.len * sizeof *r->positions);
+    bytes_printf(out, " %+d, boundaries", r->rope_delta);
+    for (size_t i = 0; i < r->n_boundaries; i++) {
+        bytes_printf(out, " %d%s", r->boundaries[i].len, r->boundaries[i].keeps ? "+" : "");
+    }
+    bytes_printf(out, "%s, asks %d, scope %llu, answer %d, all %d, pool %d, memory %zu, scratch %zu\n",
+                 r->has_whole_blocks ? " whole" : "", r->n_invitation, (unsigned long long)r->scope,
+                 r->max_tokens, r->n_all, (int)r->pool, r->memory.bytes, r->scratch_bytes);
+    bytes_printf(out, "< images %d videos %d%s%s%s%s, closes with ", r->n_images, r->n_videos,
+                 r->starts_in_thinking ? " thinking" : "", r->may_think ? " may think" : "",
+                 r->continues ? " continues" : "", r->grammar ? " formed" : "");
+    tell_tokens(m, r->think_close.ids, r->think_close.len);
+    tell_params(out, &r->params);
+    for (gen_request *q = gen_request_next(r); q; q = gen_request_next(q)) {
+        bytes_printf(out, "< and one with seed %llu of %d\n", (unsigned long long)q->params.seed,
+                     q->of ? q->of->n_others : 0);
+    }
+}
+
+static void tell_error(maker *m, err_code err, const err_detail *d)
+{
+    bytes_printf(&m->out, "< error %d %s [%s] %s: %s (%lld, %lld)\n", (int)err, err_name(err), d->param,
+                 d->name, d->text, (long long)d->amount, (long long)d->limit);
+}
+
+/* How far the form of an answer goes along with a text. */
+static void tell_accepted(maker *m, const gen_request *r, const char *said)
+{
+    grammar_cursor *cursor = NULL;
+    err_detail d = {0};
+    token_ids ids;
+    size_t n = 0;
+    token_ids_init(&ids);
+    CHECK_OK(constrain_start(m->e, &cursor, r, &d), d);
+    CHECK_OK(tokenizer_encode(model_tokenizer(m->e->model), &ids, said, strlen(said), TOKENIZER_SPECIALS, &d),
+             d);
+    while (n < ids.len && grammar_cursor_accept(cursor, ids.ids[n])) {
+        n++;
+    }
+    const bool is_whole = n == ids.len && grammar_cursor_is_complete(cursor, grammar_cursor_state(cursor));
+    const err_code err = constrain_check(cursor, &d);
+    bytes_printf(&m->out, "< takes %zu of %zu%s%s\n", n, ids.len, is_whole ? ", the whole" : "",
+                 err == ERR_OK ? "" : d.text);
+    token_ids_deinit(&ids);
+    grammar_cursor_destroy(cursor);
+}
+
+/* ---- a case ---- */
+
+static bool is_cancelled(void *ctx)
+{
+    maker *m = ctx;
+    m->n_polls++;
+    return m->stops_at && m->n_polls >= m->stops_at;
+}
+
+static void on_progress(void *ctx, gen_phase phase, int32_t done, int32_t total)
+{
+    maker *m = ctx;
+    bytes_printf(&m->progress, " %s %d/%d", gen_phase_name(phase), done, total);
+}
+
+static err_code prepare_inputs(maker *m, gen_request **r, const json *v, err_detail *d)
+{
+    enum { MOST = 8, MOST_TOKENS = 64 };
+    static const char *const POOLS[] = {"none", "last", "mean", "yes"};
+    static int32_t ids[MOST][MOST_TOKENS];
+    gen_input inputs[MOST] = {0};
+    size_t n = 0;
+    gen_pool pool = 0;
+    while (strcmp(POOLS[pool], text(v, "pool")) != 0) {
+        pool++;
+    }
+    for (const json *one = json_child(json_get(v, "inputs")); one; one = json_next(one), n++) {
+        inputs[n].text = json_str(one, NULL);
+        inputs[n].len = inputs[n].text ? strlen(inputs[n].text) : 0;
+        inputs[n].before = inputs[n].text ? text(v, "before") : NULL;
+        inputs[n].behind = inputs[n].before ? text(v, "behind") : NULL;
+        inputs[n].ids = ids[n];
+        for (const json *id = inputs[n].text ? NULL : json_child(one); id; id = json_next(id)) {
+            ids[n][inputs[n].n_ids++] = (int32_t)json_num(id, 0);
+        }
+    }
+    return engine_prepare_inputs(m->e, r, inputs, n, pool, (uint64_t)number(v, "scope", 0), d);
+}
+
+static err_code prepare(maker *m, gen_request **r, const json *v, err_detail *d)
+{
+    const prepare_hooks hooks = {on_progress, is_cancelled, m};
+    const uint64_t scope = (uint64_t)number(v, "scope", 0);
+    gen_bias biases[8];
+    gen_params p;
+    grammar_spec form;
+    *d = (err_detail){0};
+    m->n_polls = 0;
+    bytes_clear(&m->progress);
+    make_params(&p, json_get(v, "params"), biases);
+    if (json_get(v, "messages")) {
+        chat_input *in = make_chat(v, biases, &form);
+        const err_code err = engine_prepare(m->e, r, in, json_get(v, "unhooked") ? NULL : &hooks, d);
+        chat_input_destroy(in);
+        return err;
+    }
+    if (json_get(v, "inputs")) {
+        return prepare_inputs(m, r, v, d);
+    }
+    if (json_get(v, "ids")) {
+        int32_t ids[1024] = {0};
+        size_t n = 0;
+        for (const json *id = json_child(json_get(v, "ids")); id; id = json_next(id)) {
+            ids[n++] = (int32_t)json_num(id, 0);
+        }
+        n += (size_t)number(v, "more", 0);
+        return engine_prepare_tokens(m->e, r, ids, n, scope, &p, d);
+    }
+    const char *raw = text(v, "text");
+    return engine_prepare_text(m->e, r, raw, strlen(raw), json_is_true(json_get(v, "special")), scope, &p, d);
+}
+
+/* At each look once; what comes of it is told where it is something else than before. */
+static void cancel_each(maker *m, const json *v)
+{
+    bytes last = bytes_empty(TEXT_BYTES), is = bytes_empty(TEXT_BYTES);
+    for (m->stops_at = 1; m->stops_at < MOST_POLLS; m->stops_at++) {
+        gen_request *r = NULL;
+        err_detail d = {0};
+        const err_code err = prepare(m, &r, v, &d);
+        CHECK((r != NULL) == (err == ERR_OK));
+        gen_request_free(r);
+        CHECK_INT(ledger_get_status(m->memory).used, 0);
+        if (err == ERR_OK) {
+            break;
+        }
+        bytes_clear(&is);
+        bytes_printf(&is, "%s:%s", d.text, m->progress.len ? bytes_str(&m->progress) : "");
+        if (strcmp(bytes_str(&is), bytes_str(&last)) != 0) {
+            bytes_printf(&m->out, "< cancelled at %d, %s\n", m->stops_at, bytes_str(&is));
+        }
+        bytes_clear(&last);
+        bytes_append(&last, is.data, is.len);
+    }
+    bytes_deinit(&is);
+    bytes_deinit(&last);
+    bytes_printf(&m->out, "< looks %d\n", m->stops_at - 1);
+    m->stops_at = 0;
+}
+
+static void run_request(maker *m, gen_request *r)
+{
+    answer a = {0};
+    const uint64_t id = ++m->last_id;
+    answers_submit(m->e, r, id);
+    answers_collect(&a, id, 1);
+    bytes_printf(&m->out, "< ran: prompt %d cached %d answer %d media cached %d images %d videos %d\n",
+                 a.timings.prompt_n, a.timings.cache_n, a.n, a.timings.n_media_cached, a.timings.n_images,
+                 a.timings.n_videos);
+}
+
+static void do_case(maker *m, const char *line, size_t len)
+{
+    json_doc *doc = NULL;
+    gen_request *r = NULL;
+    err_detail d = {0};
+    CHECK_OK(json_parse(&doc, line + 2, len - 2, LIMIT_JSON_DEPTH, &d), d);
+    const json *v = json_root(doc);
+    ledger_hold held = {.ledger = m->memory}; /* by another request */
+    ledger_set_limit(m->memory, (size_t)number(v, "memory", MEMORY));
+    CHECK(ledger_try(&held, (size_t)number(v, "held", 0)));
+    m->stops_at = (int32_t)number(v, "stop", 0);
+    if (json_get(v, "cancels")) {
+        cancel_each(m, v);
+    }
+    const err_code err = prepare(m, &r, v, &d);
+    const ledger_status st = ledger_get_status(m->memory);
+    CHECK((r != NULL) == (err == ERR_OK));
+    if (err == ERR_OK) {
+        CHECK_INT(st.used, r->memory.bytes + held.bytes);
+        tell_request(m, r);
+    } else {
+        CHECK_INT(st.used, held.bytes);
+        tell_error(m, err, &d);
+    }
+    ledger_give_all(&held);
+    if (st.peak != m->peak) {
+        bytes_printf(&m->out, "< peak %zu\n", st.peak);
+        m->peak = st.peak;
+    }
+    if (m->progress.len) {
+        bytes_printf(&m->out, "<%s", bytes_str(&m->progress));
+        bytes_printf(&m->out, json_get(v, "unlooked") ? "\n" : ", looks %d\n", m->n_polls);
+    }
+    for (const json *one = r ? json_child(json_get(v, "accepts")) : NULL; one; one = json_next(one)) {
+        tell_accepted(m, r, json_str(one, ""));
+    }
+    if (r && json_get(v, "runs")) {
+        run_request(m, r);
+    } else {
+        gen_request_free(r);
+    }
+    CHECK_INT(ledger_get_status(m->memory).used, 0);
+    json_free(doc);
+}
+
+/* A folder of another name, in one that is made, with the files of the model in dir; dir becomes its path. */
+static void show_as(char *dir, size_t cap, char *place, const char *as)
+{
+    char from[4096], to[8192];
+    struct dirent **found = NULL;
+    folder_make(place);
+    snprintf(from, sizeof from, "%s", dir);
+    snprintf(dir, cap, "%s/%s", place, as);
+    CHECK_INT(mkdir(dir, 0700), 0);
+    const int n = scandir(from, &found, NULL, NULL);
+    for (int i = 0; i < n; i++) {
+        char file[8192];
+        snprintf(file, sizeof file, "%s/%s", from, found[i]->d_name);
+        snprintf(to, sizeof to, "%s/%s", dir, found[i]->d_name);
+        CHECK(found[i]->d_name[0] == '.' || symlink(file, to) == 0);
+        free(found[i]);
+    }
+    free(found);
+}
+
+static engine *open_engine(ledger *memory, const char *line, size_t len)
+{
+    static char dir[4096], template[4096];
+    json_doc *doc = NULL;
+    err_detail d = {0};
+    engine *e = NULL;
+    CHECK_OK(json_parse(&doc, line + 2, len - 2, LIMIT_JSON_DEPTH, &d), d);
+    const json *v = json_root(doc);
+    snprintf(dir, sizeof dir, "%s", path_of(text(v, "model")));
+    char place[FOLDER_NAME];
+    const char *as = text(v, "as");
+    if (as) {
+        show_as(dir, sizeof dir, place, as);
+    }
+    snprintf(template, sizeof template, "%s", path_of(json_str(json_get(v, "template"), "")));
+    engine_options opt = {.model_dir = dir,
+                          .template_file = text(v, "template") ? template : NULL,
+                          .n_ctx = (int32_t)number(v, "ctx", 1024),
+                          .n_parallel = 1,
+                          .n_threads = 1,
+                          .cache_mib = 16,
+                          .vision_cache_mib = number(v, "images", 0),
+                          .max_images = (int32_t)number(v, "max_images", 0),
+                          .max_image_pixels = number(v, "max_pixels", 0),
+                          .videos = {.max_bytes = number(v, "video_bytes", 0),
+                                     .max_pixels = number(v, "video_pixels", 0),
+                                     .max_frames = (int32_t)number(v, "video_frames", 0),
+                                     .max_duration_s = json_num(json_get(v, "video_seconds"), 0),
+                                     .max_memory = number(v, "video_memory", 0)},
+                          .video_outer_pair = json_is_true(json_get(v, "outer_pair")),
+                          .share_cache = json_is_true(json_get(v, "shared")),
+                          .prefill_chunk = (int32_t)number(v, "chunk", 0),
+                          .default_max_tokens = (int32_t)number(v, "default", 0),
+                          .memory = memory,
+                          .exact = true,
+                          .on_event = answers_on_event};
+    CHECK(engine_parse_cpu("generic", &opt.cpu_mask));
+    gen_params_init(&opt.defaults);
+    opt.defaults.temperature = part_of(v, "temperature");
+    opt.defaults.top_k = (int32_t)number(v, "top_k", -1);
+    CHECK_OK(engine_open(&e, &opt, &d), d);
+    if (!e) {
+        exit(1);
+    }
+    json_free(doc);
+    return e;
+}
+
+static void tell_engine(maker *m)
+{
+    const engine_info *info = engine_get_info(m->e);
+    bytes_printf(
+        &m->out, "< %s: images %d video %d head %d template %d thinking %d tools %d embeds %d:%d ranks %d\n",
+        info->family, info->has_vision, info->has_video, info->has_mtp, info->has_template,
+        info->has_thinking, info->writes_tools, info->is_embedder, (int)info->pool, info->is_reranker);
+    bytes_printf(
+        &m->out,
+        "< context %d of %d, at most %d images, %g frames a second, behind a text %d, yes %d no %d\n",
+        info->n_ctx, info->n_ctx_train, info->max_images, info->video_fps, m->e->n_behind, m->e->yes_id,
+        m->e->no_id);
+}
+
+static void run(const char *path)
+{
+    static char all[TEXT_BYTES];
+    maker m = {
+        .memory = ledger_create(MEMORY), .out = bytes_empty(TEXT_BYTES), .progress = bytes_empty(TEXT_BYTES)};
+    FILE *file = fopen(path, "r");
+    CHECK(file != NULL && m.memory);
+    all[file ? fread(all, 1, sizeof all - 1, file) : 0] = '\0';
+    if (file) {
+        fclose(file);
+    }
+    for (const char *at = all; *at;) {
+        const size_t len = strcspn(at, "\n");
+        if (*at != '<') {
+            bytes_append(&m.out, at, len);
+            bytes_append_char(&m.out, '\n');
+        }
+        if (*at == '!') {
+            engine_close(m.e);
+            m.e = open_engine(m.memory, at, len);
+            tell_engine(&m);
+        } else if (*at == '>') {
+            do_case(&m, at, len);
+        }
+        at += len + (at[len] == '\n');
+    }
+    engine_close(m.e);
+    recorded_compare(path, all, bytes_str(&m.out));
+    bytes_deinit(&m.out);
+    bytes_deinit(&m.progress);
+    ledger_destroy(m.memory);
+}
+
+int main(int argc, char **argv)
+{
+    static const char PLACE[] = PARLEY_SOURCE_DIR "/tests/engine/prepared";
+    struct dirent **found = NULL;
+    log_set_level(LOG_OFF);
+    answers_begin();
+    const int n = scandir(PLACE, &found, NULL, alphasort);
+    int n_run = 0;
+    for (int i = 0; i < n; i++) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", PLACE, found[i]->d_name);
+        if (strstr(path, ".txt") && strstr(path, argc > 1 ? argv[1] : "")) {
+            run(path);
+            n_run++;
+        }
+        free(found[i]);
+    }
+    free(found);
+    CHECK(n_run > 0);
+    answers_end();
+    CHECK_ALL_CLOSED();
+    CHECK_DONE();
+}
