@@ -16,25 +16,30 @@ const elements = new Map();
 /** What was done to the page, in words. @type {string[]} */
 export const done = [];
 
-/** A node that is not there: its verbs are noted, what it holds is what a test gave it. */
+/** What listens since this was emptied, to whom. @type {{on: any, type: string, fn: any}[]} */
+export const heard = [];
+const { addEventListener } = EventTarget.prototype;
+EventTarget.prototype.addEventListener = function listen(type, fn, options) {
+    heard.push({ on: this, type, fn });
+    return addEventListener.call(this, type, fn, options);
+};
+
+/** A node that is not there: its verbs are noted, and what is written to it; what it holds is what a test gave it. */
 export class Node extends EventTarget {
     /** @param {string} called */
     constructor(called, fields = {}) {
         super();
         Object.defineProperty(this, 'called', { value: called });
         Object.assign(this, fields);
+        if (new.target === Node) return new Proxy(this, { set: (own, name, value) => Boolean(done.push(`${called}.${String(name)} = ${plain(value)}`)) && Reflect.set(own, name, value, own) });
     }
     /** Of nodes with these selectors; null in place of a node: it is not there. @type {Record<string, any>} */
     static found = {};
-    #found(selector) {
-        if (selector in Node.found) return Node.found[selector];
-        return new Node(`${this.called} ${selector}`.trim());
-    }
     querySelector(selector) {
-        return this.#found(selector);
+        return selector in Node.found ? Node.found[selector] : new Node(`${this.called} ${selector}`.trim());
     }
     closest(selector) {
-        return this.#found(`^${selector}`);
+        return this.querySelector(`^${selector}`);
     }
     querySelectorAll(selector) {
         return [Node.found[`all ${selector}`] ?? []].flat();
@@ -79,6 +84,9 @@ Object.defineProperty(Node.prototype, 'dataset', {
     },
 });
 
+/** The page: what is written to it stands in it. */
+class Page extends Node {}
+
 class Element extends Node {
     constructor() {
         super('');
@@ -96,9 +104,9 @@ class Element extends Node {
 Object.assign(globalThis, {
     HTMLElement: Element,
     customElements: { define: (name, made) => elements.set(name, made), get: (name) => elements.get(name), whenDefined: async () => {} },
-    document: Object.assign(new Node('document'), {
-        hidden: true, baseURI: 'http://host/', createTreeWalker: () => ({}), createComment: () => ({}), createElement: (name) => new Node(`new ${name}`, name === 'iframe' ? { sandbox: { add: (word) => done.push(`sandbox ${word}`) } } : {}),
-        documentElement: Object.assign(new Node('html'), { lang: '' }), head: new Node('head'), body: new Node('body'), activeElement: null, getElementById: (id) => Node.prototype.querySelector.call(new Node(''), `#${id}`),
+    document: Object.assign(new Page('document'), {
+        hidden: true, baseURI: 'http://host/', createTreeWalker: () => ({}), createComment: () => ({}), createElement: (name) => Node.found[`new ${name}`] ?? new Node(`new ${name}`, name === 'iframe' ? { sandbox: { add: (word) => done.push(`sandbox ${word}`) } } : {}),
+        documentElement: new Node('html', { lang: '' }), head: new Node('head'), body: new Node('body'), activeElement: null, getElementById: (id) => Node.prototype.querySelector.call(new Node(''), `#${id}`),
     }),
 });
 
@@ -106,6 +114,11 @@ Object.assign(globalThis, {
 export const elementOf = (name) => {
     const made = elements.get(name);
     Object.defineProperty(made.prototype, 'updateComplete', { configurable: true, get: () => Promise.resolve() });
+    // Without a name it is asked for, not the work of a field that was written.
+    made.prototype.requestUpdate = function asked(field, ...more) {
+        if (field === undefined && done.at(-1) !== 'is drawn anew') done.push('is drawn anew');
+        Object.getPrototypeOf(made.prototype).requestUpdate.call(this, field, ...more);
+    };
     return made;
 };
 

@@ -14,7 +14,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import test from 'node:test';
 import { makeStorage, makeTime } from './made_up.mjs';
-import { Node, done, elementOf, flat, plain, withoutBrowser } from './made_up_lit.mjs';
+import { Node, done, elementOf, flat, heard, plain, withoutBrowser } from './made_up_lit.mjs';
 
 process.env.TZ = 'UTC';
 export const time = makeTime();
@@ -30,12 +30,24 @@ Object.defineProperty(crypto, 'getRandomValues', { value: (list) => list.fill((r
 export const listeners = {};
 /** What the page asked of the screen, by its words. @type {Record<string, any>} */
 export const media = {};
+/** What watches nodes, as something that is listened to. @param {string} called @param {any[]} given */
+const watcher = (called, given) => class {
+    constructor(fn) {
+        heard.push({ on: { called, removeEventListener() {} }, type: 'change', fn: () => fn(given) });
+    }
+    observe(node) {
+        done.push(`${called}: watches ${node.called}`);
+    }
+    disconnect() {
+        done.push(`${called}: watches no more`);
+    }
+};
 const noting = (called) => new Proxy({}, { get: (_, verb) => (verb === 'then' ? undefined : (...given) => void done.push(`${called}.${String(verb)} ${given.map(plain).join(' ')}`.trim())) });
 Object.assign(globalThis, {
     window: globalThis, innerWidth: 1200, innerHeight: 800, isSecureContext: true, localStorage: makeStorage(kept),
-    matchMedia: (query) => (media[query] ??= Object.assign(new EventTarget(), { matches: false })), Node: { ELEMENT_NODE: 1 }, print: () => done.push('prints'), addEventListener: (type, fn) => (listeners[type] = fn), removeEventListener: (type) => delete listeners[type], dispatchEvent: (event) => done.push(`the window tells ${event.type}`),
+    matchMedia: (query) => (media[query] ??= Object.assign(new EventTarget(), { matches: false })), Node: { ELEMENT_NODE: 1 }, print: () => done.push('prints'), addEventListener: (type, fn) => heard.push({ on: { called: 'window', removeEventListener() {} }, type, fn: (listeners[type] = fn) }), removeEventListener: (type) => delete listeners[type], dispatchEvent: (event) => done.push(`the window tells ${event.type}`),
     requestAnimationFrame: (fn) => setTimeout(fn, 16), getSelection: () => ({ isCollapsed: true, rangeCount: 0, toString: () => '', removeAllRanges() {} }), getComputedStyle: () => ({ direction: 'ltr', lineHeight: '20px', getPropertyValue: () => '' }),
-    IntersectionObserver: class { observe() {} disconnect() {} }, ResizeObserver: class { observe() {} disconnect() {} unobserve() {} },
+    IntersectionObserver: watcher('what is near', [{ isIntersecting: true }]), ResizeObserver: watcher('what grows', []),
     location: Object.assign(new URL('http://host/#/'), { reload: () => done.push('the page is loaded anew') }), history: noting('history'), confirm: (words) => Boolean(done.push(`asked: ${words}`)),
     FormData: class { get(name) { return Node.found[`typed ${name}`] ?? ` typed ${name} `; } getAll(name) { return Node.found[`chosen ${name}`] ?? []; } },
     CSS: { supports: () => true },
@@ -46,7 +58,7 @@ URL.createObjectURL = () => 'blob:x';
 /** Something whose verbs are noted. @param {string} called @param {any} data @param {string[]} verbs */
 export function madeUp(called, data = {}, verbs = []) {
     const thing = Object.assign(new EventTarget(), data);
-    Object.defineProperty(thing, 'isMadeUp', { value: true });
+    Object.defineProperties(thing, { isMadeUp: { value: true }, called: { value: called } });
     for (const verb of verbs) thing[verb] ??= (...given) => void done.push(`${called}.${verb} ${given.map(plain).join(' ')}`.trim());
     return thing;
 }
@@ -106,20 +118,53 @@ async function make(one) {
     kept.clear();
     for (const [name, value] of Object.entries(one.stored ?? {})) kept.set(name, JSON.stringify(value));
     if (one.render) return { render: one.render };
+    for (const { on, type, fn } of heard.splice(0)) on.removeEventListener(type, fn); // of the one before
     const view = new (elementOf(one.element))();
+    done.splice(0, done.length, ...done.filter((line) => line !== 'is drawn anew'));
     assert.equal(view.createRenderRoot(), view, 'the page\'s styles are for what stands in it');
     const given = one.given();
     Object.assign(view, given);
+    heard.length = 0;
     const changed = new Map(Object.keys(given).map((name) => [name, undefined]));
     view.willUpdate?.(changed);
     moves(view, 'connectedCallback');
     if (one.begins !== false) view.firstUpdated?.(changed);
     view.updated?.(changed);
+    drawn.set(view, { ...view });
     await time.settle();
     await one.after?.(view);
     await time.settle();
+    draw(view);
     return view;
 }
+
+/** What the fields of an element were when it was drawn last. @type {WeakMap<any, any>} */
+const drawn = new WeakMap();
+
+/** What Lit does behind a change of fields, but for the drawing. @param {any} view */
+function draw(view) {
+    const was = drawn.get(view);
+    const changed = new Map(Object.keys(view.constructor.properties).filter((name) => view[name] !== was[name]).map((name) => [name, was[name]]));
+    if (!changed.size) return;
+    view.willUpdate?.(changed);
+    drawn.set(view, { ...view });
+    view.updated?.(changed);
+}
+
+/** Something happens to an element, to whom it listens. @param {string} type @param {any} event */
+export const hears = (type, event = {}) => async (view) => {
+    for (const one of heard.filter((one) => one.type === type)) await one.fn.call(view, event);
+};
+
+/** A press, or what else happens at a handler, with an event of its own. @param {string} name as in the files @param {any} more */
+export const presses = (name, more = {}) => (view) => {
+    const handlers = [];
+    const text = flat(view.render(), handlers);
+    const at = handlers.findIndex((_, i) => ((one) => `${one.type} ${one.name}`)(tagOf(text, i)).startsWith(name));
+    assert.ok(at >= 0, `nothing is called ${name}`);
+    const event = { target: new Node('it'), preventDefault: () => done.push('not what the browser does'), stopPropagation: () => done.push('goes no further'), ...more };
+    return (handlers[at].handleEvent?.bind(handlers[at]) ?? handlers[at]).call(view, event);
+};
 
 /** It enters the page or leaves it, without what Lit does then, which must be called. @param {any} view @param {'connectedCallback'|'disconnectedCallback'} name */
 function moves(view, name) {
@@ -165,8 +210,8 @@ function tagOf(text, i) {
 }
 
 /** @param {any} one @param {string[]} before what the state before it showed
- * @param {Set<string>} known what came of things is written once */
-async function page(one, before, known) {
+ * @param {Set<string>} known what came of things is written once @param {boolean} isFirst of this element */
+async function page(one, before, known, isFirst) {
     const out = [`## ${one.says}`];
     const view = await make(one);
     out.push(...done.map((line) => `begins: ${line}`));
@@ -184,18 +229,17 @@ async function page(one, before, known) {
         const given = one.given?.() ?? {};
         const was = fields(next, given);
         const keptWas = kept.get(one.kept);
-        const targetWas = { ...event.target };
         const titleWas = document.title;
         done.length = 0;
         try {
             await Promise.race([act(next, again), time.settle()]);
             if (one.until) await time.until(() => one.until(next));
             await time.pass(one.waits ?? 0);
+            if (one.element) draw(next);
         } catch (error) {
             done.push(`fails: ${error.message}`);
         }
         const told = done.slice();
-        for (const [key, value] of Object.entries(event.target ?? {})) if (targetWas[key] !== value && typeof value !== 'function') told.push(`the field's ${key} = ${plain(value)}`);
         for (const [key, value] of Object.entries(fields(next, given))) if (value !== was[key]) told.push(`${key} = ${value}`);
         if (document.title !== titleWas) told.push(`the title is ${document.title}`);
         if (kept.get(one.kept) !== keptWas) told.push(`keeps ${kept.get(one.kept)}`);
@@ -209,6 +253,14 @@ async function page(one, before, known) {
         const { type, tag, name } = tagOf(text, i);
         if (one.presses && !one.presses.test(`${type} ${name}`)) continue;
         for (const [says, event] of happenings(type, tag, one)) await happens(`${type} ${name}${says}`, event, (next, again) => (again[i].handleEvent?.bind(again[i]) ?? again[i]).call(next, event));
+    }
+    if (one.element && isFirst) {
+        // What it listens to, and each of its fields alone, which is changed.
+        const event = () => ({ isMadeUp: true, target: new Node('it'), key: 'x', detail: one.details ?? {}, newState: 'open', dataTransfer: { types: [] }, preventDefault: () => done.push('not what the browser does') });
+        await make(one);
+        for (const [i, { on, type }] of [...heard.entries()]) await happens(`hears ${type} of ${on === view ? 'itself' : on.called || 'something'}`, event(), (next) => heard[i].fn.call(next, event()));
+        if (view.willUpdate || view.updated)
+            for (const name of Object.keys(one.given())) await happens(`another ${name}`, {}, (next) => (next.willUpdate?.(new Map([[name, undefined]])), next.updated?.(new Map([[name, undefined]]))));
     }
     for (const [says, act] of Object.entries(one.does ?? {})) await happens(says, {}, act);
     if (one.element) {
@@ -231,7 +283,10 @@ export function written(name, states) {
     const place = new URL(`shown/${name}.txt`, import.meta.url);
     test(name, async () => {
         const [all, known] = [[], new Set()];
-        for (const [i, one] of states.entries()) all.push(await page(one, states[i - 1]?.element === one.element ? all[i - 1]?.whole ?? [] : [], known));
+        for (const [i, one] of states.entries()) {
+            const isFirst = i === 0 || states[i - 1].element !== one.element;
+            all.push(await page(one, isFirst ? [] : all[i - 1].whole, known, isFirst));
+        }
         const text = `${all.map((one) => one.text).join('\n\n')}\n`;
         if (process.env.PARLEY_WRITE) writeFileSync(place, text);
         const [is, was] = [text, readFileSync(place, 'utf8')].map((one) => one.split('\n'));

@@ -2,7 +2,7 @@
 import { Node, done, withoutBrowser } from './made_up_lit.mjs';
 import { chatOf, kept, listeners, madeUp, time, wire, written } from './shown.mjs';
 
-for (const name of ['message', 'composer', 'model-list', 'tools-menu', 'tool-offers', 'tool-view', 'viewer', 'video-strip', 'clip', 'code-block', 'share', 'shared-page', 'server-status', 'welcome']) await withoutBrowser(`views/${name}.js`);
+for (const name of ['message', 'composer', 'model-list', 'tools-menu', 'tool-offers', 'tool-view', 'viewer', 'video-strip', 'clip', 'code-block', 'share', 'shared-page', 'server-status', 'welcome', 'preview']) await withoutBrowser(`views/${name}.js`);
 const { loadHighlighter } = await withoutBrowser('views/highlight.js');
 const { readFiles } = await withoutBrowser('state/attachments.js');
 await loadHighlighter(); // what is fetched when it is first needed is there
@@ -151,7 +151,7 @@ written('tools', [
 ]);
 
 /** A field that notes what is put into it. */
-const fieldOf = (more) => Object.assign(madeUp('field', { busy: false, ...more }, ['focusField']), { field: Object.assign(new Node('textarea', { value: 'was there ' }), { dispatchEvent(event) { done.push(`field hears ${event.type}: ${JSON.stringify(this.value)}`); } }), add: async (files) => void done.push(`field takes ${files.map((one) => `${one.name} ${one.type} ${one.size}`).join(', ')}`) });
+const fieldOf = (more) => Object.assign(madeUp('field', { busy: false, ...more }, ['focusField']), { field: new Node('textarea', { value: 'was there ', dispatchEvent(event) { done.push(`field hears ${event.type}: ${JSON.stringify(this.value)}`); } }), add: async (files) => void done.push(`field takes ${files.map((one) => `${one.name} ${one.type} ${one.size}`).join(', ')}`) });
 const replies = {
     'v1/mcp': [{ data: servers }], 'v1/mcp/files/resources/read': [{ result: { contents: [{ uri: 'file:///x/a%20b.txt?q', text: 'words' }, { uri: 'file:///%E0', blob: 'AAAA', mimeType: 'image/png' }, { text: 'x' }] } }],
     'v1/mcp/files/prompts/get': [{ result: { messages: [{ role: 'user', content: { type: 'text', text: 'One' } }, { role: 'assistant', content: [{ type: 'text', text: 'Two' }, { type: 'image', data: 'AAAA', mimeType: 'image/png' }] }, { role: 'user', content: { type: 'resource_link', name: 'n', uri: 'u' } }, { role: 'user', content: { type: 'text', text: 'Three' } }, { role: 'user', content: { type: 'resource', resource: { uri: 'file:///z', text: 'z' } } }] } }],

@@ -1,9 +1,10 @@
 /** What the page as a whole shows and does, as the files in shown/ say (shown.mjs). */
 import { Node, done, flat, withoutBrowser } from './made_up_lit.mjs';
-import { chatOf, listeners, madeUp, media, time, wire, written } from './shown.mjs';
+import { chatOf, hears, listeners, madeUp, media, time, wire, written } from './shown.mjs';
 
 for (const name of ['app', 'preview', 'viewer', 'share', 'server-status', 'prompts', 'model-list', 'tools-menu', 'hub-models', 'tool-offers']) await withoutBrowser(`views/${name}.js`);
 for (const name of ['transfer', 'attachments', 'shared']) await withoutBrowser(`state/${name}.js`);
+const { versionsOf } = await withoutBrowser('views/preview.js');
 const { menuButton } = await withoutBrowser('views/menu.js');
 const NARROW = media['(max-width: 760px), (max-width: 950px) and (max-height: 480px)'];
 
@@ -12,7 +13,7 @@ const NARROW = media['(max-width: 760px), (max-width: 950px) and (max-height: 48
 const pressed = (keyName, at) => () => {
     const parts = ['first', 'second', 'third'].map((name) => new Node(name));
     document.activeElement = parts[at];
-    return { 'all button, a, input, summary': [Object.assign(new Node('disabled'), { disabled: true }), ...parts] };
+    return { 'all button, a, input, summary': [new Node('disabled', { disabled: true }), ...parts] };
 };
 const menu = (says, found, more) => ({ says, found, render: () => menuButton({ id: 'x', label: 'Label', face: 'Face', content: 'Content', ...more }), presses: /menu|keydown|toggle|click/ });
 const way = (...selectors) => selectors.map((name) => ({ matches: (asked) => asked.split(', ').includes(name) }));
@@ -42,7 +43,8 @@ written('menus', [
 /* ---- previews ---- */
 
 const versions = [{ language: 'html', code: '<p>one' }, { language: 'svg', code: '<svg/>' }, { language: 'Mermaid', code: 'graph </script>' }];
-const frame = { word: 'the frame', postMessage: (page, to) => done.push(`the frame gets ${JSON.stringify(page).slice(0, 700)} for ${to}`) };
+const gets = (page, to) => done.push(`the frame gets ${JSON.stringify(page).slice(0, 3000)} for ${to}`);
+const frame = { word: 'the frame', postMessage: gets };
 const previewed = (at) => () => ((globalThis.fetch = fetching), { versions, at });
 const framed = () => ({ iframe: new Node('iframe', { contentWindow: frame }) });
 const fetching = async (url) => (done.push(`asks ${String(url).replace(/.*web/, '')}`), mermaidStatus ? new Response('the library', { status: mermaidStatus }) : Promise.reject(new TypeError('network')));
@@ -50,13 +52,27 @@ let mermaidStatus = 200;
 const says = (data, source = frame) => async () => {
     await listeners.message({ data, source });
 };
+/** What the frame of a diagram does with its page, where the library draws it so. @param {() => Promise<any>} render */
+const draws = (render) => async () => {
+    let page;
+    await listeners.message({ data: 'ready', source: frame, ...void (frame.postMessage = (given) => (page = given)) });
+    await time.settle();
+    const [, , script] = /** @type {any} */ (page.split('<script>').map((part) => part.split('</script>')[0]).slice(1));
+    const main = new Node('main', { appendChild: (node) => (done.push(`main gets ${node.called}`), node) });
+    const mermaid = { initialize: (given) => done.push(`the library begins with ${JSON.stringify(given)}`), render: async (name, code) => (done.push(`it draws ${name}: ${code}`), render()) };
+    await new Function('mermaid', 'document', `return ${script}`)(mermaid, { querySelector: () => main, createElement: (name) => new Node(name), createRange: () => ({ createContextualFragment: (svg) => `as nodes ${svg}` }) });
+    frame.postMessage = gets;
+};
 written('previews', [
     { says: 'the first of three', element: 'code-preview', found: framed, given: previewed(0), does: { 'its frame is ready': says('ready'), 'its frame says something else': says('other'), 'another frame is ready': says('ready', {}) } },
     { says: 'a drawing', element: 'code-preview', found: framed, given: previewed(1), does: { 'its frame is ready': says('ready'), 'it says so twice': async () => (await says('ready')(), await says('ready')()) } },
     { says: 'a diagram that cannot be had', element: 'code-preview', found: framed, given: () => ((mermaidStatus = 404), previewed(2)()), does: { 'its frame is ready': says('ready') } },
-    { says: 'a diagram', element: 'code-preview', found: framed, given: () => ((mermaidStatus = 200), (document.documentElement.dataset = { theme: 'dark' }), previewed(2)()), does: { 'its frame is ready': says('ready') } },
-    { says: 'a diagram on paper', element: 'code-preview', presses: /^$/, found: framed, given: () => ((document.documentElement.dataset = { theme: 'light' }), previewed(2)()), does: { 'its frame is ready': says('ready') } },
+    { says: 'a diagram', element: 'code-preview', found: framed, given: () => ((mermaidStatus = 200), (document.documentElement.dataset = { theme: 'dark' }), previewed(2)()), does: { 'its frame is ready': says('ready'), 'the frame draws it': draws(async () => ({ svg: '<svg>' })), 'it cannot be drawn': draws(() => Promise.reject(new Error('a bad line'))), 'it cannot, without words': draws(() => Promise.reject('no')) } },
+    { says: 'a diagram, as the system is dark', element: 'code-preview', presses: /^$/, found: framed, given: () => ((media['(prefers-color-scheme: dark)'] ??= {}).matches = true, (document.documentElement.dataset = {}), previewed(2)()), does: { 'its frame is ready': says('ready') } },
+    { says: 'that can fill the screen', element: 'code-preview', presses: /Full/, found: () => ({ '.preview-frame': new Node('the place', { requestFullscreen: async () => done.push('fills the screen') }) }), given: () => ((media['(prefers-color-scheme: dark)'] = null), Object.assign(document, { fullscreenEnabled: true }), previewed(1)()) },
+    { says: 'a diagram on paper', element: 'code-preview', presses: /^$/, found: framed, given: () => (Object.assign(document, { fullscreenEnabled: false }), (document.documentElement.dataset = { theme: 'light' }), previewed(2)()), does: { 'its frame is ready': says('ready') } },
     { says: 'its source', element: 'code-preview', presses: /Source/, found: () => ({ '.preview-frame': null }), given: previewed(1), after: (view) => Object.assign(view, { source: true, away: true }) },
+    { says: 'all that can be shown', render: () => JSON.stringify(versionsOf({ messages: { b: { role: 'assistant', created: 2, text: '```svg\n<svg/>\n```\n~~~ html x\n<p>\n\n~~~' }, q: { role: 'user', created: 0, text: '```html\nq\n```' }, a: { role: 'assistant', created: 1, text: '```mermaid\ngraph\n```\n```c\nint a;\n```' } } })) },
     { says: 'one alone', element: 'code-preview', presses: /Source|Save/, given: () => ({ versions: versions.slice(0, 1), at: 0 }) },
     { says: 'none', element: 'code-preview', given: () => ({ versions: [], at: 0 }) },
 ]);
@@ -67,9 +83,10 @@ const session = { routes: [], server: { name: 'parley', version: '9' }, limits: 
 const asked = (id, more) => ({ id, role: 'user', text: 'Q', ...more });
 const replies = { 'v1/models': [{ data: [{ id: 'seedling', meta: { n_params: 5, size: 6, n_ctx: 50 } }, { id: 'gpu/x', upstream: 'gpu' }] }], props: [{ default_generation_settings: { params: { temperature: 1 } }, mcp_servers: 1 }] };
 const ofPage = (messages = [], more = {}) => () => {
-    const { wired, hash = '#/', narrow = false, ...rest } = more;
+    const { wired, hash = '#/', search = '', narrow = false, ...rest } = more;
     NARROW.matches = narrow;
-    location.hash = hash;
+    document.activeElement = null;
+    Object.assign(location, { search, hash });
     const chat = chatOf(messages, {
         start: async () => void done.push('chat.start'), open: async (id) => Boolean(done.push(`chat.open ${id}`)) && id !== 'none', read: async (id) => (id === 'none' ? null : { ...chat.current, id }), all: async () => [], add: async (list) => void done.push(`chat.add ${list.length}`),
         modelOf: () => 'seedling', loadedModel: 'seedling', busy: false, draft: { text: 'draft', attachments: [] }, connection: wire(replies, { session, ...wired }), ...rest,
@@ -99,6 +116,43 @@ function handlerOf(view, type) {
     const at = strings.findIndex((text) => text.endsWith(`@${type}=`));
     return (detail) => values[at].call(view, { detail });
 }
+/** A dialog is closed. @param {string} id @param {(view: any) => void} before @param {boolean} hasFocus */
+const closes = (id, before, hasFocus = false) => async (view) => {
+    before(view);
+    await hears('close', { target: new Node('a dialog', { id, contains: () => hasFocus }) })(view);
+    await time.pass(20);
+};
+/** Somebody looks at the page again. */
+const looks = (before) => async (view) => {
+    before(view);
+    document.hidden = false;
+    await hears('visibilitychange')(view);
+    document.hidden = true;
+};
+/** An answer ends, unseen, where that is to be told. */
+const ends = (more, permission = 'granted', fails = false) => async (view) => {
+    view.settings.get = (name) => name === 'notify';
+    if (permission) {
+        globalThis.Notification = class {
+            static permission = permission;
+            constructor(...given) {
+                if (fails) throw new TypeError('Illegal constructor');
+                done.push(`tells the system ${given.map((one) => JSON.stringify(one)).join(' ')}`);
+                setTimeout(() => (this.onclick(), done.push('pressed')), 5);
+            }
+            close() {
+                done.push('it is told no more');
+            }
+        };
+    }
+    Object.assign(globalThis, { focus: () => done.push('the window has the focus') });
+    tells('finished', { id: 'm2', text: `${'x'.repeat(119)}yz`, ...more })(view);
+    await time.pass(5);
+    delete globalThis.Notification;
+};
+const sharesNow = (view) => handlerOf(view, 'take-chat')({ id: 'c1', kind: 'share' });
+let above = 0;
+globalThis.caches = { open: async () => ({ keys: async () => [{ url: 'http://host/shared/0' }], delete: async () => true, match: async () => new Response('x', { headers: { 'X-Name': 'a%20b.txt', 'Content-Type': 'text/plain' } }) }) };
 /** A file is chosen, which holds these chats, where the others are already. @param {string[]|null} chats by their only question */
 const brings = (chats, known = []) => async (view) => {
     const ofText = (text) => ({ messages: { m1: { id: 'm1', role: 'user', text, created: 1 } } });
@@ -123,7 +177,28 @@ written('page', [
         'chats as Markdown': (view) => handlerOf(view, 'take-chat')({ id: 'c1', kind: 'markdown' }), 'chats as JSON': (view) => handlerOf(view, 'take-chat')({ id: 'c1', kind: 'json' }), 'chats on paper': async (view) => (handlerOf(view, 'take-chat')({ id: 'c1', kind: 'print' }), time.pass(20)), 'none on paper': (view) => handlerOf(view, 'take-chat')({ id: 'none', kind: 'print' }), 'none': (view) => handlerOf(view, 'take-chat')({ id: 'none', kind: 'json' }),
         'prompts': (view) => handlerOf(view, 'edit-prompts')(), 'the list': (view) => handlerOf(view, 'toggle-sidebar')(), 'the search is left': (view) => handlerOf(view, 'left-search')(),
         'code': (view) => handlerOf(view, 'show-preview')({ code: '<p>', language: 'html' }),
+        'the settings are closed': closes('settings', (view) => (view.enteringKey = true)), 'the preview is closed': closes('preview', (view) => (view.preview = { versions: [], at: 0 })), 'a dialog is closed, the focus in it': closes('other', () => (document.activeElement = new Node('inside')), true),
+        'a dialog is closed, the focus elsewhere': closes('other', () => (document.activeElement = new Node('elsewhere'))), 'a dialog is closed, the focus nowhere': closes('other', () => (document.activeElement = document.body)),
+        'somebody looks again': looks((view) => (view.unseen = true)), 'somebody looks again, at nothing new': looks(() => {}), 'nobody looks': async (view) => ((view.unseen = true), hears('visibilitychange')(view)),
+        'an answer ended, and it is told': ends({ status: 'done' }), 'an answer failed, and it is told': ends({ status: 'failed' }), 'an answer ended, and it may not be told': ends({}, 'denied'), 'an answer ended, and it cannot be told': ends({}, 'granted', true), 'an answer ended, and nothing can be told': ends({}, null),
+        'a notice, for six seconds': async (view) => (tells('notice', { text: 'x' })(view), await time.pass(5999), done.push(`it says ${view.notice?.text}`), await time.pass(1)), 'a second notice': async (view) => (tells('notice', { text: 'x' })(view), await time.pass(5000), tells('notice', { text: 'y' })(view), await time.pass(5999)),
+        'the facts cannot be had': (view) => ((view.chat.connection.fetch = async () => ({ ok: false })), tells('connection')(view)), 'the values cannot be had': (view) => ((view.chat.connection.fetch = async (path) => ({ ok: path !== 'props', json: async () => ({}) })), tells('connection')(view)), 'the facts are asked for in vain': (view) => ((view.chat.connection.fetch = async () => { throw new TypeError('network'); }), tells('connection')(view)),
     } },
+    { says: 'a link to it', element: 'parley-app', presses: /^$/, found: parts({ 'link[href="css/shared.css"]': null, 'new link': new Node('the style'), 'new dialog': new Node('the dialog', { _$litPart$: { _$AI: (value) => done.push(`it shows ${flat(value)}`) } }) }), given: ofPage(), does: {
+        'is made': async (view) => (sharesNow(view), await time.settle(), done.push('as the style is there'), Node.found['new link'].onload(), await time.settle(), done.push('and closed'), Node.found['new dialog'].onclose(), await time.pass(0)),
+        'is made without a style': async (view) => (sharesNow(view), await time.settle(), Node.found['new link'].onerror(), time.settle()),
+        'is made again': async (view) => (delete Node.found['link[href="css/shared.css"]'], sharesNow(view), time.settle()),
+    } },
+    { says: 'of a chat without a title', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage([], { current: { title: '' } }), does: { 'news': tells('news'), 'as JSON': (view) => handlerOf(view, 'take-chat')({ id: 'c1', kind: 'json' }) } },
+    { says: 'of a chat whose title has signs', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage([], { current: { title: ' A/b: c-d "5"! ' } }), does: { 'as JSON': (view) => handlerOf(view, 'take-chat')({ id: 'c1', kind: 'json' }) } },
+    { says: 'opened as others share something', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage([], { search: '?shared', draft: { text: 'said\n', attachments: [] } }) },
+    { says: 'a chat that the server keeps is not there', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage([], { hash: '#/c/none', history: { remote: true } }) },
+    { says: 'while a dialog is open', element: 'parley-app', presses: /^$/, found: parts({ 'dialog[open]': new Node('a dialog'), 'dialog[open], :popover-open': new Node('a dialog') }), given: ofPage([], { busy: true }), does: keys(...KEYS) },
+    { says: 'while something is renamed', element: 'parley-app', presses: /^$/, found: parts({ '.renaming': new Node('the name'), 'all chat-message': ['m1', 'm2'].map((id) => madeUp(id, {}, ['requestUpdate'])) }), given: ofPage(), does: { 'another conversation': tells('conversation') } },
+    { says: 'its settings', element: 'parley-app', presses: /API|api-key|click button (Export|Prompts|Show the intro|Delete all|This one)|click button New chats$|keydown div Settings of/, keys: ['ArrowRight'], found: parts(), given: ofPage([asked('m1')], { kept: { apiKey: 'k' }, list: [{}] }), after: (view) => void (view.part = 'browser') },
+    { says: 'its settings of the chat', element: 'parley-app', presses: /click button (This one)|toggle div Presets|edit-prompts/, found: parts(), given: ofPage([asked('m1')]) },
+    { says: 'a place to quote from', element: 'parley-app', presses: /^pointerdown/, found: parts({ '.quote': new Node('the quotation', { offsetWidth: 40, offsetHeight: 20 }) }), given: ofPage(), does: Object.fromEntries([[500, 400], [5, -20], [1300, 900], [48, 2], [1192, 774]].map(([right, bottom]) => [`at ${right}, ${bottom}`, (view) => void (view.quote = { text: 'x', right, bottom })])) },
+    { says: 'with what is above', element: 'parley-app', presses: /Show/, found: parts({ '.earlier': new Node('earlier'), 'chat-message': new Node('the first', { isConnected: true, getBoundingClientRect: () => ({ top: (above += 100) }) }) }), given: ofPage(Array.from({ length: 30 }, (_, i) => asked(`m${i}`))), after: (view) => void (view.shown = 1), does: { 'it comes near': hears('change', [{ isIntersecting: true }]) } },
     { says: 'chats of a file', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage(), until: ({ notice }) => notice, does: {
         'one': brings(['a']), 'two, and one that was here': brings(['a', 'b', 'c'], ['c']), 'one, and two that were here': brings(['a', 'b', 'c'], ['b', 'c', 'd']), 'two that were here': brings(['a', 'b'], ['a', 'b']), 'none': brings(null),
     } },
