@@ -452,7 +452,7 @@ static err_code measure_full(bench *b, bench_report *r, err_detail *detail)
         b->e = NULL;
         b->eo.n_parallel = BATCH_MAX;
         b->eo.n_ctx = BATCH_CONTEXT;
-        err = command_open_engine(&b->e, &b->eo, detail);
+        err = command_open_engine(&b->e, &b->eo, false, detail);
     }
     for (int32_t n = 1; err == ERR_OK && n <= BATCH_MAX; n *= 2) {
         err = measure_batch(b, r, n, &alone, detail);
@@ -477,7 +477,7 @@ int command_bench(const options *o)
     }
     b.eo.on_event = command_on_event;
     b.eo.on_event_ctx = b.events;
-    err = command_open_engine(&b.e, &b.eo, &detail);
+    err = command_open_engine(&b.e, &b.eo, false, &detail);
     err = err == ERR_OK ? measure_short(&b, &r, &detail) : err;
     if (err == ERR_OK && o->bench_full) {
         err = measure_full(&b, &r, &detail);

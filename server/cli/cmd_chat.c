@@ -311,7 +311,11 @@ static bool run_command(chat *c, char *text)
 static bool take_text(chat *c, bytes *text, bool is_pasted)
 {
     if (text->failed) {
-        fprintf(stderr, "parley: that is more than %zu MiB\n", LIMIT_BODY_BYTES >> 20);
+        if (text->no_memory) {
+            fprintf(stderr, "parley: not enough memory for this text\n");
+        } else {
+            fprintf(stderr, "parley: that is more than %zu MiB\n", LIMIT_BODY_BYTES >> 20);
+        }
         return true;
     }
     if (!utf8_valid(bytes_str(text), text->len)) {

@@ -31,7 +31,7 @@ int command_check(engine_options *eo)
     }
     eo->on_event = command_on_event;
     eo->on_event_ctx = events;
-    err_code err = command_open_engine(&e, eo, &detail);
+    err_code err = command_open_engine(&e, eo, false, &detail);
     err = err == ERR_OK ? compute_token(e, events, &detail) : err;
     if (err == ERR_OK) {
         const engine_info *info = engine_get_info(e);

@@ -126,9 +126,12 @@ static err_code read_question(bytes *out, const options *o, err_detail *detail)
         bytes_append_str(out, "\n\n");
     }
     append_text(out, &raw);
-    const bool is_long = raw.failed || out->failed;
+    bytes_fail_as(out, &raw);
     bytes_deinit(&raw);
-    return is_long
+    if (out->no_memory) {
+        return err_set(detail, ERR_NOMEM, "not enough memory for the question");
+    }
+    return out->failed
                ? err_set(detail, ERR_LIMIT, "standard input holds more than %zu MiB", LIMIT_BODY_BYTES >> 20)
                : ERR_OK;
 }
@@ -342,7 +345,7 @@ static int answer(run *r)
     }
     eo.on_event = on_event;
     eo.on_event_ctx = r;
-    err_code err = command_open_engine(&r->e, &eo, &detail);
+    err_code err = command_open_engine(&r->e, &eo, r->o->quiet, &detail);
     int code = err == ERR_OK ? 0 : command_fail(err, &detail);
     if (err == ERR_OK && ask(r, &detail) != ERR_OK) {
         fprintf(stderr, "parley: %s\n", detail.text);
@@ -359,7 +362,10 @@ int command_run(const options *o)
     run r = {.o = o, .question = &question, .on_terminal = isatty(STDERR_FILENO)};
     err_detail detail = {0};
     int code = OPTIONS_EXIT_USAGE;
-    if (read_question(&question, o, &detail) != ERR_OK) {
+    err_code err = read_question(&question, o, &detail);
+    if (err == ERR_NOMEM) {
+        code = command_fail(err, &detail);
+    } else if (err != ERR_OK) {
         fprintf(stderr, "parley: %s\n", detail.text);
     } else if (!question.len) {
         fprintf(stderr,

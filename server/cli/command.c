@@ -98,11 +98,13 @@ err_code command_find_model(const options *o, const char **model, const char **m
     return found;
 }
 
-err_code command_open_engine(engine **out, const engine_options *eo, err_detail *detail)
+err_code command_open_engine(engine **out, const engine_options *eo, bool is_quiet, err_detail *detail)
 {
-    load_bar bar;
+    load_bar bar = {0};
     engine_options watched = *eo;
-    load_bar_begin(&bar);
+    if (!is_quiet) {
+        load_bar_begin(&bar);
+    }
     watched.on_load = load_bar_on_load;
     watched.on_load_ctx = &bar;
     const err_code err = engine_open(out, &watched, detail);

@@ -19,8 +19,9 @@ bool command_formats(const options *o, int *layer_bits, int *head_bits);
  * engine does not know one of the values. */
 bool command_engine_options(engine_options *out, const options *o);
 
-/* engine_open with a progress bar on the terminal. */
-MUST_CHECK err_code command_open_engine(engine **out, const engine_options *eo, err_detail *detail);
+/* engine_open, with a progress bar on the terminal unless it is to be quiet. */
+MUST_CHECK err_code command_open_engine(engine **out, const engine_options *eo, bool is_quiet,
+                                        err_detail *detail);
 
 /* engine_options.on_event for commands that wait for the end of an answer alone; ctx: a mailbox. */
 void command_on_event(void *ctx, gen_event *ev);
