@@ -136,3 +136,9 @@ target_link_options(test_answer PRIVATE -Wl,--wrap=engine_token_bytes)
 # Threads that speak with other servers run as the test's own.
 target_link_options(test_upstream_loop PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_cond_timedwait)
 target_link_options(test_mcp_loop PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
+# Calls of the system and of SQLite that fail once.
+set(failing open mkdir flock fsync rename unlink unlinkat ftruncate posix_fallocate stat fstat fstatvfs opendir pread write
+    malloc calloc realloc clock_gettime hash_random_id sqlite3_open_v2 sqlite3_prepare_v3 sqlite3_step sqlite3_exec
+    sqlite3_bind_int64 sqlite3_bind_text64 sqlite3_bind_blob64 sqlite3_wal_checkpoint_v2 sqlite3_errmsg)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_history_failures PRIVATE ${failing})

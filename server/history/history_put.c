@@ -339,13 +339,17 @@ static err_code write_options(chat_writer *w, const json *given, err_detail *d)
     }
     bytes text = bytes_empty(LIMIT_HISTORY_OPTIONS_BYTES);
     json_write(&text, options);
-    const bool ok = json_is(options, JSON_OBJECT) && !text.failed;
-    if (ok) {
+    err_code err = ERR_OK;
+    if (text.no_memory) {
+        err = err_set(d, ERR_NOMEM, "no memory for the options of this chat");
+    } else if (!json_is(options, JSON_OBJECT) || text.failed) {
+        err = invalid(d, "options", "must be an object of at most 1 MiB");
+    } else {
         query_step(database_query(w->st->db, "UPDATE chats SET options = ?2 WHERE num = ?1", "it", w->num,
                                   bytes_str(&text)));
     }
     bytes_deinit(&text);
-    return ok ? ERR_OK : invalid(d, "options", "must be an object of at most 1 MiB");
+    return err;
 }
 
 static err_code write_head(chat_writer *w, const json *given, err_detail *d)

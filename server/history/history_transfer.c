@@ -29,6 +29,11 @@ typedef struct exporter {
     bool failed;
 } exporter;
 
+static err_code no_memory(err_detail *d)
+{
+    return err_set(d, ERR_NOMEM, "no memory for the export");
+}
+
 static void flush(exporter *e)
 {
     e->failed = e->failed || !file_write_all(e->fd, e->text.data, e->text.len) || e->text.failed;
@@ -44,15 +49,17 @@ static bool is_media_type(const char *text)
     return slash && slash != text && slash[1] && text[strspn(text, ALLOWED)] == '\0' && strlen(text) < 100;
 }
 
-/* Writes ,"data":"data:...": a file that is gone is left out. The statements for it run outside of
- * the caller's. */
+/* Writes ,"data":"data:...": a file that is gone is left out, but not one that cannot be asked for. The
+ * statements for it run outside of the caller's. */
 static void export_file(exporter *e, const json *attachment)
 {
     const char *type = json_str(json_get(attachment, "mime"), "");
     uint8_t piece[PIECE_BYTES];
     file_handle file;
-    if (history_store_open_file(e->st, e->scope, json_str(json_get(attachment, "sha256"), ""), &file, NULL) !=
-        ERR_OK) {
+    const err_code err =
+        history_store_open_file(e->st, e->scope, json_str(json_get(attachment, "sha256"), ""), &file, NULL);
+    if (err != ERR_OK) {
+        e->failed = e->failed || err != ERR_NOT_FOUND;
         return;
     }
     bytes_printf(&e->text, ",\"data\":\"data:%s;base64,",
@@ -108,6 +115,7 @@ static err_code export_chat(exporter *e, const char *id, err_detail *d)
     json_doc *doc = NULL;
     bytes text = bytes_empty(SIZE_MAX / 2);
     err_code err = history_store_get(e->st, &text, e->scope, id, 0, d);
+    err = err == ERR_OK && text.failed ? no_memory(d) : err;
     err = err == ERR_OK ? json_parse(&doc, bytes_str(&text), text.len, LIMIT_JSON_DEPTH, d) : err;
     bytes_deinit(&text);
     if (err != ERR_OK) {
@@ -143,7 +151,7 @@ static err_code list_ids(history_store *st, uint64_t scope, bytes *out, err_deta
         bytes_append(out, id, len + 1);
     }
     const err_code err = history_commit(st, ERR_OK, d);
-    return err == ERR_OK && out->failed ? err_set(d, ERR_NOMEM, "no memory for the export") : err;
+    return err == ERR_OK && out->failed ? no_memory(d) : err;
 }
 
 err_code history_store_export(history_store *st, uint64_t scope, file_handle *out, err_detail *d)
