@@ -92,6 +92,9 @@ class Element extends Node {
         super('');
     }
     isConnected = true;
+    get firstElementChild() {
+        return this.querySelector(':first-child');
+    }
     get updateComplete() {
         return Promise.resolve();
     }

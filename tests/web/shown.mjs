@@ -7,7 +7,7 @@
  * are told, what the element holds then, and which lines it shows then. What is like the state before is left out. PARLEY_WRITE=1 writes the files of today, whose
  * difference is then to be read. A state has: says, its words; element and given, what its fields are, or render, a template;
  * after(view), what happens before it is looked at; typed, what is typed into its fields; presses, which of its handlers are
- * called; does, what else happens to it; until(view), what is waited for then; found, nodes of the page by their selectors.
+ * called; does, what else happens to it; until(view), what is waited for then; brief, whether what it shows stands elsewhere; found, nodes of the page by their selectors.
  */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -156,11 +156,13 @@ export const hears = (type, event = {}) => async (view) => {
     for (const one of heard.filter((one) => one.type === type)) await one.fn.call(view, event);
 };
 
-/** A press, or what else happens at a handler, with an event of its own. @param {string} name as in the files @param {any} more */
+/** A press, or what else happens at a handler, with an event of its own. @param {string} name as in the files, or a part of the tag @param {any} more */
 export const presses = (name, more = {}) => (view) => {
     const handlers = [];
     const text = flat(view.render(), handlers);
-    const at = handlers.findIndex((_, i) => ((one) => `${one.type} ${one.name}`)(tagOf(text, i)).startsWith(name));
+    const all = handlers.map((_, i) => tagOf(text, i));
+    const called = all.findIndex((one) => `${one.type} ${one.name}`.startsWith(name));
+    const at = called >= 0 ? called : all.findIndex(({ tag }) => tag.includes(name));
     assert.ok(at >= 0, `nothing is called ${name}`);
     const event = { target: new Node('it'), preventDefault: () => done.push('not what the browser does'), stopPropagation: () => done.push('goes no further'), ...more };
     return (handlers[at].handleEvent?.bind(handlers[at]) ?? handlers[at]).call(view, event);
@@ -219,10 +221,11 @@ async function page(one, before, known, isFirst) {
     const text = flat(view.render(), handlers);
     const whole = lines(text.replace(/ @[\w-]+="\d+"/g, ''));
     const [less, more] = [without(before, whole), without(whole, before)];
-    if (less.length + more.length < whole.length / 2) out.push(`as before, but for these lines (${sum(whole)}):`, ...less.map((line) => `  - ${line.trim()}`), ...more.map((line) => `  + ${line.trim()}`));
+    if (one.brief) out.push(`as elsewhere (${sum(whole)})`);
+    else if (less.length + more.length < whole.length / 2) out.push(`as before, but for these lines (${sum(whole)}):`, ...less.map((line) => `  - ${line.trim()}`), ...more.map((line) => `  + ${line.trim()}`));
     else out.push(...whole);
     /** @param {string} what @param {any} event @param {(view: any, handlers: any[]) => any} act */
-    const happens = async (what, event, act) => {
+    const happens = async (what, event, act, isWhole = false) => {
         const next = await make(one);
         const again = [];
         const shown = lines(flat(next.render(), again).replace(/ @[\w-]+="\d+"/g, ''));
@@ -232,7 +235,7 @@ async function page(one, before, known, isFirst) {
         const titleWas = document.title;
         done.length = 0;
         try {
-            await Promise.race([act(next, again), time.settle()]);
+            await (isWhole ? act(next, again) : Promise.race([act(next, again), time.settle()]));
             if (one.until) await time.until(() => one.until(next));
             await time.pass(one.waits ?? 0);
             if (one.element) draw(next);
@@ -254,7 +257,7 @@ async function page(one, before, known, isFirst) {
         if (one.presses && !one.presses.test(`${type} ${name}`)) continue;
         for (const [says, event] of happenings(type, tag, one)) await happens(`${type} ${name}${says}`, event, (next, again) => (again[i].handleEvent?.bind(again[i]) ?? again[i]).call(next, event));
     }
-    if (one.element && isFirst) {
+    if (one.element && isFirst && !one.brief) {
         // What it listens to, and each of its fields alone, which is changed.
         const event = () => ({ isMadeUp: true, target: new Node('it'), key: 'x', detail: one.details ?? {}, newState: 'open', dataTransfer: { types: [] }, preventDefault: () => done.push('not what the browser does') });
         await make(one);
@@ -262,7 +265,7 @@ async function page(one, before, known, isFirst) {
         if (view.willUpdate || view.updated)
             for (const name of Object.keys(one.given())) await happens(`another ${name}`, {}, (next) => (next.willUpdate?.(new Map([[name, undefined]])), next.updated?.(new Map([[name, undefined]]))));
     }
-    for (const [says, act] of Object.entries(one.does ?? {})) await happens(says, {}, act);
+    for (const [says, act] of Object.entries(one.does ?? {})) await happens(says, {}, act, true);
     if (one.element) {
         const last = await make(one);
         const heard = Object.keys(listeners).length;

@@ -1,6 +1,22 @@
 /** What elements of a conversation show and do, as the files in shown/ say (shown.mjs). */
-import { Node, done, withoutBrowser } from './made_up_lit.mjs';
-import { chatOf, kept, listeners, madeUp, time, wire, written } from './shown.mjs';
+import { Node, done, elementOf, flat, heard, withoutBrowser } from './made_up_lit.mjs';
+import { chatOf, hears, kept, listeners, madeUp, media, presses, time, wire, written } from './shown.mjs';
+
+/** The browser's engines for voices, whose objects are here. */
+const voices = { engine: null, spoken: [] };
+const Listening = class {
+    constructor() {
+        voices.engine = this;
+    }
+    start() {
+        done.push(`the engine listens to ${this.lang}, ${this.continuous} ${this.interimResults}`);
+    }
+    stop() {
+        done.push('the engine is to end');
+        this.onend();
+    }
+};
+globalThis.SpeechRecognition = Listening; // voice.js takes it as it is loaded
 
 for (const name of ['message', 'composer', 'model-list', 'tools-menu', 'tool-offers', 'tool-view', 'viewer', 'video-strip', 'clip', 'code-block', 'share', 'shared-page', 'server-status', 'welcome', 'preview']) await withoutBrowser(`views/${name}.js`);
 const { loadHighlighter } = await withoutBrowser('views/highlight.js');
@@ -8,6 +24,7 @@ const { readFiles } = await withoutBrowser('state/attachments.js');
 await loadHighlighter(); // what is fetched when it is first needed is there
 await readFiles([new File(['x'], 'a.json'), new File(['x'], 'a.txt')], { vision: true, video: true, maxImages: 1, already: 0, modelName: '' });
 for (const name of ['offers', 'prompts', 'voice']) await withoutBrowser(`views/${name === 'offers' ? 'tool-offers' : name}.js`);
+delete globalThis.SpeechRecognition;
 
 const image = (id, more) => ({ id, kind: 'image', name: `${id}.png`, mime: 'image/png', width: 40, height: 20, bytes: 2048, blob: new Blob(['x']), ...more });
 const text = (id, more) => image(id, { kind: 'text', name: `${id}.txt`, mime: 'text/plain', width: 0, height: 0, blob: new Blob([`words of ${id}`]), ...more });
@@ -37,6 +54,12 @@ written('messages', [
     { says: 'a question with parts of videos', element: 'chat-message', presses: /^$/, given: said([{ id: 'm1', role: 'user', text: '', attachments: [video('v'), video('w', { video: { start_ms: 2000 } }), video('u', { video: { end_ms: 3000 } })] }], 0) },
     { says: 'two versions of a question', element: 'chat-message', presses: /question/, given: said([question, { ...question, id: 'm2', parent: null, attachments: [] }], 1, { given: versions }), after: (view) => void (view.siblings = [view.chat.current.messages.m1, view.message]) },
     { says: 'an answer', element: 'chat-message', found: { '^[data-footnote-ref], [data-footnote-back]': null }, presses: /^(?!click (article|button Read|button This browser))/, given: ofAnswer({ timings, usage: { output_tokens: 31 } }), waits: 2000 },
+    { says: 'an answer that is read aloud', element: 'chat-message', presses: /^$/, given: ofAnswer({}), does: {
+        'its beginning': (view) => reads(view), 'its end': (view) => reads(view, (spoken) => (spoken.onend(), voices.spoken.at(-1).onend())), 'it fails': (view) => reads(view, (spoken) => spoken.onerror()), 'it is stopped': (view) => reads(view, () => presses('click button Stop reading')(view)), 'it leaves the page': (view) => reads(view, () => view.quiet()),
+        'there is nothing to read': async (view) => ((Node.found['article.answer'] = null), presses('click button This browser')(view)),
+    } },
+    { says: 'an answer of nobody, which is short', element: 'chat-message', presses: /^$/, given: ofAnswer({ model: undefined, timings: { predicted_n: 1, predicted_ms: 0 } }), details: 'm2' },
+    { says: 'when other versions are other ones', render: () => { const { hasChanged } = elementOf('chat-message').properties.siblings; return [[[1], undefined], [[1], [1]], [[1], [2]], [[1, 2], [1]], [[1], [1, 2]]].map(([now, old]) => ` ${hasChanged(now, old)}`).join(); } },
     { says: 'an answer of another server', element: 'chat-message', presses: /^$/, given: ofAnswer({ timings: { server: 'gpu', rule: 'long', predicted_ms: 1000, predicted_n: 5 } }) },
     { says: 'an answer of another server by no rule', element: 'chat-message', presses: /^$/, given: ofAnswer({ timings: { server: 'gpu', predicted_n: 1 } }) },
     { says: 'an answer with thoughts and a summary of what it read', element: 'chat-message', presses: /Source/, given: said([{ ...question, attachments: [text('doc')] }, answer({ reasoning: 'Hm *so*.', reasoningMs: 1500, sources: { read: 2, all: 9, found: true, list: [{ file: 'doc', name: 'doc.txt', place: 'page 1', at: 3, end: 9 }, { file: 'none', name: 'other.txt', place: 'page 2', at: 1, end: 2 }] } })], 1) },
@@ -58,13 +81,29 @@ written('messages', [
     { says: 'the second of two that stand beside each other', element: 'chat-message', presses: /Go on with|Side by/, given: said(twoAnswers, 2, { given: (chat) => ({ siblings: [chat.current.messages.m2, chat.current.messages.m3] }) }) },
     { says: 'an answer with calls of tools', element: 'chat-message', presses: /^$/, given: ofAnswer({ text: 'One. Two.', tools: [{ id: 't1', name: 'f', at: 4, arguments: '{}' }, { id: 't2', name: 'g', at: 4 }, { id: 't3', name: 'h', at: 99 }] }) },
     { says: 'an answer that begins with a call, and is written', element: 'chat-message', presses: /^$/, given: ofAnswer({ text: '', status: 'streaming', tools: [{ id: 't1', name: 'f', at: 0, arguments: '{}' }] }) },
+    { says: 'times of a video whose length is not known', element: 'chat-message', presses: /^$/, given: said([{ ...question, attachments: [video('v', { seconds: 0 }), video('w', { seconds: 5 })] }, answer({ text: 'At 9:10.' })], 1) },
+    { says: 'times of a video that is not here', element: 'chat-message', presses: /^$/, given: said([{ ...question, attachments: [video('v', { blob: null })] }, answer({ text: 'At 0:01.' })], 1) },
+    { says: 'times of a video, and of one before it', element: 'chat-message', presses: /^$/, given: said([{ ...question, attachments: [video('v')] }, answer({ id: 'a1' }), { id: 'm3', role: 'user', text: 'And?' }, answer({ text: 'At 0:01 and 0:11.' })], 3) },
     { says: 'times of a video', element: 'chat-message', presses: /^$/, given: said([{ ...question, attachments: [video('v')] }, answer({ text: 'At 0:10 and 0:11.' })], 1), does: {
         'a click on a time': (view) => view.render() && clicks(view, { 'button.time': { dataset: { seconds: '4' } } }),
+        'a click on a time that no video has': (view) => view.render() && clicks(view, { 'button.time': { dataset: { seconds: '99' } } }), 'news of it': (view) => view.chat.dispatchEvent(new CustomEvent('message', { detail: 'm2' })), 'news of another': (view) => view.chat.dispatchEvent(new CustomEvent('message', { detail: 'm1' })),
         'a click on a note': (view) => clicks(view, { '[data-footnote-ref], [data-footnote-back]': { dataset: { footnoteRef: '1' } } }),
         'a click on the end of a note': (view) => clicks(view, { '[data-footnote-ref], [data-footnote-back]': { dataset: { footnoteBack: '1' } } }),
     } },
 ]);
 
+/** What is read aloud, piece by piece. */
+const reads = async (view, then = () => {}) => {
+    Object.assign(globalThis, { speechSynthesis: { cancel: () => done.push('the voice ends'), speak: (spoken) => (voices.spoken.push(spoken), done.push(`the voice says ${spoken.text}`)) }, SpeechSynthesisUtterance: class { constructor(text) { this.text = text; } } });
+    const away = ['code', 'a formula'].map((name) => new Node(name));
+    Node.found['article.answer'] = { cloneNode: () => ({ querySelectorAll: (selector) => (done.push(`looks for ${selector}`), /^code/.test(selector) ? away : [{ children: [{ textContent: ' One\n two. ' }, { textContent: '' }, { textContent: 'Three.' }] }]) }) };
+    presses('click button Read aloud')(view);
+    await time.until(() => view.quiet);
+    await then(voices.spoken.at(-1));
+    done.push(flat(view.render(), []).match(/<button[^<]*\((?:stop|speaker)\)<span>[^<]*/)?.[0] ?? 'no button');
+    delete globalThis.speechSynthesis;
+    delete globalThis.SpeechSynthesisUtterance;
+};
 /** A click in an answer, on something that stands in nodes with these selectors. */
 function clicks(view, found) {
     const target = { closest: (selector) => found[selector] ?? null };
@@ -81,6 +120,10 @@ function clicks(view, found) {
 
 const model = { name: 'Seedling', vision: true, video: true, thinking: true, tools: true, maxImages: 16, rates: { fps: 2, min_frames: 4, max_frames: 256 } };
 const ofField = (more = {}, chatMore = {}) => () => {
+    if (more.voice) globalThis.SpeechRecognition = Listening;
+    else delete globalThis.SpeechRecognition;
+    for (const name of ['(pointer: coarse)', '(any-pointer: fine)']) matchMedia(name).matches = !!more[name];
+    globalThis.CSS.supports = () => !more.old;
     const chat = chatOf([], { count: async (words) => words.length, ...chatMore });
     return { chat, settings: { get: (name) => ({ thinking: true, enterSends: true, imageSize: 1 << 20, videoRate: 4, staysHere: false, ...more.kept })[name], set: chat.settings.set }, busy: false, queue: [], model, ...more.given };
 };
@@ -108,6 +151,51 @@ written('field', [
         'nothing is added': (view) => view.add([]),
         'files changed': (view) => view.updated(new Map([['attachments', []]])),
         'nothing that is kept changed': (view) => view.updated(new Map([['attachments', undefined]])),
+    } },
+]);
+/** Words are said: [words, whether they are final]. */
+const says = (...said) => async (view) => {
+    const open = presses('click button Dictate')(view);
+    await time.until(() => view.dictating);
+    await open;
+    for (const [transcript, isFinal] of said) voices.engine.onresult({ resultIndex: 1, results: [{}, Object.assign([{ transcript }], { isFinal })] });
+};
+const hasTrouble = (error) => async (view) => {
+    await says()(view);
+    voices.engine.onerror({ error });
+    voices.engine.onend();
+    await time.settle();
+};
+/** A field that does with its words what fields do. */
+const fieldWith = (value, at = value.length) => () => ({ textarea: new Node('textarea', { value, selectionStart: at, selectionEnd: at, scrollHeight: 77, setRangeText(words, from, to, mode) {
+    done.push(`textarea.setRangeText ${JSON.stringify(words)} ${from} ${to} ${mode}`);
+    Object.assign(this, { value: this.value.slice(0, from) + words + this.value.slice(to) });
+} }) });
+const pastes = (files, text) => presses('paste form', { clipboardData: { files, getData: (type) => (done.push(`asks for ${type}`), text) } });
+const file = () => new File(['words'], 'a.txt', { type: 'text/plain' });
+const pressed = (key, more) => presses('keydown textarea', { key, ...more });
+const blanks = { nextBlank: (text, from) => (done.push(`the next blank of ${JSON.stringify(text)} from ${from}`), from < 4 ? [4, 8] : null) };
+written('field_more', [
+    { says: 'that listens', element: 'chat-composer', presses: /^$/, found: fieldWith('was', 3), given: ofField({ voice: true }), does: {
+        'two sentences': says(['one', false], [' one two', false], ['One two.', true], [' three', false]), 'words behind a space': async (view) => (Object.assign(view.field, { value: 'was ' }), Object.assign(view.field, { selectionStart: 4, selectionEnd: 4 }), says(['one', true])(view)),
+        'words in front': async (view) => (Object.assign(view.field, { selectionStart: 0, selectionEnd: 2 }), says(['one', true])(view)), 'and is pressed again': async (view) => (await says()(view), presses('click button Dictate')(view)), 'and something is sent': async (view) => (await says(['one', true])(view), presses('submit')(view)),
+        ...Object.fromEntries(['no-speech', 'aborted', 'network', 'odd'].map((error) => [`and says ${error}`, hasTrouble(error)])),
+    } },
+    { says: 'that is old, whose height is set', element: 'chat-composer', presses: /input textarea/, found: fieldWith('words'), given: ofField({ old: true }) },
+    { says: 'on a phone', element: 'chat-composer', presses: /photo/, until: ({ reading }) => !reading, found: fieldWith('words'), given: ofField({ '(pointer: coarse)': true }), does: { 'Enter': pressed('Enter'), 'Enter with Ctrl': pressed('Enter', { ctrlKey: true }) } },
+    { says: 'on a phone with a mouse', element: 'chat-composer', presses: /^$/, found: fieldWith('words'), given: ofField({ '(pointer: coarse)': true, '(any-pointer: fine)': true }), does: { 'Enter': pressed('Enter') } },
+    { says: 'of a chat with tools', element: 'chat-composer', presses: /toggle/, found: fieldWith(''), given: ofField({}, { current: { options: { tools: { a: {} } } } }) },
+    { says: 'while files are read', element: 'chat-composer', presses: /submit/, found: fieldWith('words'), given: ofField(), after: (view) => void (view.reading = 1) },
+    { says: 'what is pasted and pressed', element: 'chat-composer', presses: /^$/, until: ({ reading }) => !reading, found: fieldWith('words'), given: ofField(), after: (view) => void (view.empty = false), does: {
+        'words': pastes([], 'words'), 'a file': pastes([file()], ''), 'a file with words': pastes([file()], 'words'), 'many words': pastes([], 'x'.repeat(8001)), 'nearly as many': pastes([], 'x'.repeat(8000)), 'nothing': pastes([], ''), 'nothing at all': presses('paste form', {}),
+        'Enter of an input method': pressed('Enter', { isComposing: true }), 'Enter of an old one': pressed('Enter', { keyCode: 229 }), 'Enter with Meta': pressed('Enter', { metaKey: true, shiftKey: false }), 'Tab to a blank': (view) => ((view.prompts = blanks), Object.assign(view.field, { selectionEnd: 3 }), pressed('Tab')(view)), 'Tab to none': (view) => ((view.prompts = blanks), pressed('Tab')(view)), 'Tab back': (view) => ((view.prompts = blanks), pressed('Tab', { shiftKey: true })(view)),
+        'a prompt with a blank': (view) => ((view.prompts = blanks), (view.slash = ''), presses('prompt-chosen', { detail: 'Sum up {{what}}.' })(view)),
+        'a slash': (view) => (Object.assign(view.field, { value: '/su' }), presses('input textarea')(view)), 'a slash in a second line': (view) => (Object.assign(view.field, { value: '/su\nx' }), presses('input textarea')(view)), 'a slash, as prompts are there': (view) => ((view.prompts = blanks), Object.assign(view.field, { value: '/' }), presses('input textarea')(view)),
+        'a key for the menu of prompts': (view) => ((Node.found['prompt-menu'] = { key: (event) => Boolean(done.push(`the menu has ${event.key}`)) }), (view.slash = 'su'), pressed('ArrowDown')(view)), 'a key that is not for it': (view) => ((Node.found['prompt-menu'] = { key: () => false }), (view.slash = 'su'), pressed('Enter')(view)), 'a key of an input method': (view) => ((view.slash = 'su'), pressed('Escape', { isComposing: true })(view)),
+        'up, with a file': (view) => ((view.attachments = [image('a')]), Object.assign(view.field, { value: '' }), pressed('ArrowUp')(view)),
+        'a video is added': (view) => view.add([new File(['x'], 'a.mp4', { type: 'video/mp4' })]), 'its tokens': async (view) => (presses('input textarea')(view), await time.pass(399), done.push(`${view.tokens} so far`), await time.pass(1)), 'its tokens, as it is written on': async (view) => (presses('input textarea')(view), await time.pass(300), presses('input textarea')(view), await time.pass(399)),
+        'its tokens, of a server that is away': async (view) => ((view.tokens = 3), (view.chat.count = async () => { throw new TypeError('network'); }), presses('input textarea')(view), time.pass(400)), 'its tokens, too late': async (view) => ((view.chat.count = async () => (Object.assign(view.field, { value: 'other' }), 5)), presses('input textarea')(view), time.pass(400)),
+        'files alone': (view) => ((view.attachments = [image('a')]), Object.assign(view.field, { value: ' ' }), presses('submit')(view)), 'nothing to send': (view) => (Object.assign(view.field, { value: ' ' }), presses('submit')(view)),
     } },
 ]);
 
@@ -172,6 +260,7 @@ written('offers', [
 
 /* ---- files, large ---- */
 
+const longText = Array.from({ length: 60_000 }, (_, i) => `line ${i}`).join('\n');
 const viewed = (items, at, more) => () => ({ items, at, ...more });
 const three = [image('a'), text('t', { note: 'page 1' }), image('b', { width: 800, height: 600 })];
 const keyed = (name, more = {}) => [`key ${name}`, () => listeners.keydown({ key: name, preventDefault: () => done.push('not what the browser does'), ...more })];
@@ -185,14 +274,38 @@ written('viewer', [
     { says: 'an image in a dialog that is closed', element: 'media-viewer', presses: /Zoom in/, found: () => ({ '^dialog': new Node('dialog', { open: false }), img: null }), given: viewed(three, 0), does: Object.fromEntries([keyed('ArrowRight')]) },
     { says: 'a text', element: 'media-viewer', presses: /wheel|Download/, found: opened, events: { wheel: { ctrlKey: true, deltaY: -1 } }, given: viewed(three, 1), does: Object.fromEntries(['+', 'ArrowRight'].map((name) => keyed(name))) },
     { says: 'a place in a text', element: 'media-viewer', presses: /^$/, given: viewed(three, 1, { mark: { at: 6, end: 9 } }), does: { 'stepped on': (view) => view.willUpdate(new Map([['at', 1]])) } },
+    { says: 'long texts, where they are cut', render: () => [[0, 9], [longText.length, 9], [30_000, 9], ['line 40000'], ['line 13000'], ['line 14000'], ['line 59990']].map(([at, n]) => {
+        const from = typeof at === 'string' ? longText.indexOf(at) : at;
+        const view = Object.assign(new (elementOf('media-viewer'))(), { items: [text('l')], at: 0, text: n && !from ? longText.slice(0, 300_000) : longText, mark: n && !(from % 10) ? null : { at: from, end: from + 11 } });
+        const [, pre] = /<pre[^>]*>(.*)<\/pre>/s.exec(flat(view.render(), []));
+        return `<p>${pre.length} letters: ${pre.slice(0, 30)} … ${/.{30}<mark>.*?<\/mark>.{30}/s.exec(pre)?.[0] ?? 'no mark'} … ${pre.slice(-30)}</p>`;
+    }) },
     { says: 'nothing', element: 'media-viewer', given: viewed([], 0) },
 ]);
+const canvases = () => ['1', '2.5'].map((time) => new Node(`canvas ${time}`, { dataset: { time }, height: 54, getContext: (kind) => ({ drawImage: (from, ...place) => done.push(`canvas ${time} has ${from.called} in ${kind} at ${place}`) }) }));
+const fires = async (type) => {
+    for (const one of heard.filter((one) => one.type === type)) one.fn();
+};
+const player = (more) => new Node('video', { currentTime: 0, paused: false, requestFullscreen: async () => done.push('fills the screen'), play: async () => done.push('video.play'), ...more });
 const strip = (more, rates = { fps: 2, min_frames: 4, max_frames: 16 }) => () => ({ attachment: video('v', more), rates });
 written('videos', [
     { says: 'a strip', element: 'video-strip', typed: ['0', '2000', '9950', '1e9', ''], given: strip() },
     { says: 'a strip with a choice', element: 'video-strip', typed: ['0', '2950', '1e9'], given: strip({ video: { start_ms: 2000, end_ms: 3000, fps: 4, max_frames: 8 } }), after: (view) => void (view.opened = true) },
     { says: 'a strip of a long video', element: 'video-strip', presses: /^$/, given: strip({ seconds: 65.27 }, { fps: 2, min_frames: 4, max_frames: 100, temporal: 2, patch: 16, merge: 2, min_pixels: 1, max_pixels: 1e6 }), after: (view) => void (view.opened = true) },
     { says: 'a strip of a video whose length is not known', element: 'video-strip', given: strip({ seconds: 0 }) },
+    { says: 'a strip that is drawn', element: 'video-strip', presses: /^$/, found: () => ({ 'all canvas': canvases(), 'new video': new Node('the video', { videoWidth: 64, videoHeight: 32 }) }), given: strip(), does: {
+        'picture by picture': async (view) => { for (const type of ['loadeddata', 'seeked', 'seeked', 'seeked']) (done.push(type), await fires(type), await time.settle()); }, 'a picture that comes late': async (view) => { for (const ms of [1999, 1, 1999, 1, 2000]) (await time.pass(ms), done.push(`${ms} ms later`)); },
+        'a frame that is told': async (view) => (Object.assign(Node.found['new video'], { requestVideoFrameCallback: (fn) => void (done.push('waits for a frame'), setTimeout(fn, 5)) }), await fires('loadeddata'), await time.settle(), await fires('seeked'), await time.pass(4), done.push('4 ms later'), time.pass(1)),
+        'another one, meanwhile': async (view) => ((view.round += 1), await fires('loadeddata'), time.settle()), 'the same one again': async (view) => (view.updated(new Map([['attachment', 1]])), done.push('which was not begun'), await fires('loadeddata'), time.settle()), 'another video': async (view) => ((view.attachment = video('w')), await time.settle(), view.updated(new Map([['attachment', 1]]))),
+    } },
+    { says: 'a strip of a video without pictures', element: 'video-strip', presses: /^$/, found: () => ({ 'all canvas': canvases(), 'new video': new Node('the video', { videoWidth: 0 }) }), given: strip({}, { fps: 2, min_frames: 4, max_frames: 256, patch: 16, merge: 2, temporal: 2, min_pixels: 1, max_pixels: 1e6 }), does: { 'it is loaded': () => fires('loadeddata') } },
+    { says: 'a strip of many frames', element: 'video-strip', presses: /^$/, given: strip({ seconds: 49 }, { fps: 1, min_frames: 4, max_frames: 256 }), after: (view) => void (view.opened = true), begins: false },
+    { says: 'a video that can fill the screen', element: 'video-clip', presses: /^$/, found: () => ({ video: player() }), given: () => (Object.assign(document, { fullscreenEnabled: true }), { video: video('v') }), does: {
+        'it does, and no more': async (view) => (presses('click button Show v.mp4')(view), (document.fullscreenElement = view.player), view.player.dispatchEvent(new Event('fullscreenchange')), (document.fullscreenElement = null), view.player.dispatchEvent(new Event('fullscreenchange')), view.player.dispatchEvent(new Event('fullscreenchange'))), 'it may not': async (view) => (Object.assign(view.player, { requestFullscreen: () => Promise.reject(new TypeError('no')) }), presses('click button Show v.mp4')(view)),
+    } },
+    { says: 'a video that is high', element: 'video-clip', presses: /^$/, found: () => ({ video: player() }), given: () => (Object.assign(document, { fullscreenEnabled: false }), { video: video('v', { width: 30, height: 60 }) }) },
+    { says: 'a video of no length', element: 'video-clip', presses: /^$/, found: () => ({ video: player() }), given: () => ({ video: video('v', { seconds: undefined, height: 0 }) }) },
+    { says: 'a video that has ended', element: 'video-clip', presses: /click/, found: () => ({ video: player({ ended: true, paused: true }) }), given: () => ({ video: video('v', { width: 0 }), from: 500 }) },
     { says: 'a video', element: 'video-clip', typed: ['2500'], found: () => ({ video: new Node('video', { currentTime: 2, paused: true, play: async () => done.push('video.play') }) }), begins: false, given: () => ({ video: video('v', { width: 0 }) }) },
     { says: 'a part of a video that plays', element: 'video-clip', presses: /timeupdate|click/, found: () => ({ video: new Node('video', { currentTime: 3, paused: false }) }), given: () => ({ video: video('v', { width: 0 }), from: 1000, to: 3000, section: 'from 0:01 to 0:03' }), after: (view) => Object.assign(view, { at: 2500, playing: true }) },
     { says: 'a part of a video at its end', element: 'video-clip', presses: /timeupdate|click/, found: () => ({ video: new Node('video', { currentTime: 2.95, paused: true, play: async () => done.push('video.play') }) }), given: () => ({ video: video('v', { width: 0 }), from: 1000, to: 3000, section: 'from 0:01 to 0:03' }) },
@@ -222,7 +335,9 @@ const listed = { 'POST v1/history/shares': [link('t4')], 'v1/history/shares': [{
 written('links', [
     { says: 'two', element: 'share-links', found: { 'typed days': '7' }, given: shares({ ...listed, 'v1/history/shares/t1': [{}] }) },
     { says: 'made without an end, and not taken back', element: 'share-links', presses: /submit|Take/, found: { 'typed days': '0' }, given: shares({ ...listed, 'v1/history/shares/t3': [{ error: { message: 'Too late.' } }, 409] }, { key: 'k' }) },
-    { says: 'none, as the server is away', element: 'share-links', given: shares({}) },
+    { says: 'of a page of this machine', element: 'share-links', presses: /^$/, given: () => ((location.hostname = 'localhost'), shares({ ...listed }, { key: 'k' })()) },
+    { says: 'of a page of another', element: 'share-links', presses: /^$/, given: () => ((location.hostname = 'localhosts'), shares({ ...listed }, { key: 'k' })()) },
+    { says: 'none, as the server is away', element: 'share-links', given: () => ((location.hostname = 'host'), shares({})()) },
 ]);
 const shared = { title: 'Title', created: Date.UTC(2026, 0, 1), expires: null, messages: [{ role: 'user', text: 'Q', attachments: [image('a', { blob: null, sha256: 'a' }), image('none', { blob: null }), text('t', { blob: null, sha256: 't' }), video('v', { blob: null, sha256: 'v' }), image('b', { blob: null, sha256: 'b' })] }, { role: 'assistant', text: '**A**', model: 'Small' }, { role: 'assistant', text: 'B' }, { role: 'user', text: '', erased: true }, { role: 'user', text: '' }] };
 const behind = (said, status = 200) => () => {
@@ -285,7 +400,8 @@ const greeted = (more, said = [samples]) => () => {
 written('welcome', [
     { says: 'what models can and cannot', render: () => [{ name: 'Seedling' }, { name: 'x seedling' }, { name: 'x' }, { name: 'x', vision: true }, { name: 'x', vision: true, video: true }, { name: 'x', video: true }, { name: 'x', vision: true, thinking: true, context: 1000 }, { name: 'x', context: 32_768 }].map((one) => `<p>${JSON.stringify(one)}</p>${JSON.stringify(abilities(one))}`).join('') },
     { says: 'of a model that sees', element: 'chat-welcome', given: greeted({}) },
-    { says: 'of a model that reads', element: 'chat-welcome', presses: /^$/, given: greeted({ vision: false, video: false, thinking: false }) },
+    { says: 'on a phone', element: 'chat-welcome', presses: /click button (Image|Video|What|Sum)/, given: () => ((matchMedia('(pointer: coarse)').matches = true), greeted({}, [[samples[2], samples[3], samples[0], { ...samples[3], title: 'Film' }]])()) },
+    { says: 'of a model that reads', element: 'chat-welcome', presses: /^$/, given: () => ((matchMedia('(pointer: coarse)').matches = false), greeted({ vision: false, video: false, thinking: false })()) },
     { says: 'of a model that sees images', element: 'chat-welcome', presses: /toggle/, given: greeted({ video: false, tools: false, thinkingKnown: false, context: 0 }, [[], 404]), after: (view) => void (view.open = false) },
     { says: 'of a server that is away', element: 'chat-welcome', presses: /^$/, given: greeted({}, []) },
 ]);

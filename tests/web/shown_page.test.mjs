@@ -1,6 +1,6 @@
 /** What the page as a whole shows and does, as the files in shown/ say (shown.mjs). */
-import { Node, done, flat, withoutBrowser } from './made_up_lit.mjs';
-import { chatOf, hears, listeners, madeUp, media, time, wire, written } from './shown.mjs';
+import { Node, done, elementOf, flat, withoutBrowser } from './made_up_lit.mjs';
+import { chatOf, hears, listeners, madeUp, media, presses, time, wire, written } from './shown.mjs';
 
 for (const name of ['app', 'preview', 'viewer', 'share', 'server-status', 'prompts', 'model-list', 'tools-menu', 'hub-models', 'tool-offers']) await withoutBrowser(`views/${name}.js`);
 for (const name of ['transfer', 'attachments', 'shared']) await withoutBrowser(`state/${name}.js`);
@@ -150,6 +150,18 @@ const ends = (more, permission = 'granted', fails = false) => async (view) => {
     await time.pass(5);
     delete globalThis.Notification;
 };
+/** News of an answer, of which there is such progress. */
+const hearsOf = (more, progress) => (view) => {
+    Object.assign(view.chat.current.messages.m2, more);
+    if (progress) view.chat.progress.set('m2', progress);
+    return tells('message', 'm2')(view);
+};
+const endsAt = (more) => async (view) => {
+    tells('finished', { ...view.chat.current.messages.m2, ...more })(view);
+    await time.pass(149);
+    done.push('150 ms later');
+    await time.pass(1);
+};
 const sharesNow = (view) => handlerOf(view, 'take-chat')({ id: 'c1', kind: 'share' });
 let above = 0;
 globalThis.caches = { open: async () => ({ keys: async () => [{ url: 'http://host/shared/0' }], delete: async () => true, match: async () => new Response('x', { headers: { 'X-Name': 'a%20b.txt', 'Content-Type': 'text/plain' } }) }) };
@@ -195,7 +207,7 @@ written('page', [
     { says: 'a chat that the server keeps is not there', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage([], { hash: '#/c/none', history: { remote: true } }) },
     { says: 'while a dialog is open', element: 'parley-app', presses: /^$/, found: parts({ 'dialog[open]': new Node('a dialog'), 'dialog[open], :popover-open': new Node('a dialog') }), given: ofPage([], { busy: true }), does: keys(...KEYS) },
     { says: 'while something is renamed', element: 'parley-app', presses: /^$/, found: parts({ '.renaming': new Node('the name'), 'all chat-message': ['m1', 'm2'].map((id) => madeUp(id, {}, ['requestUpdate'])) }), given: ofPage(), does: { 'another conversation': tells('conversation') } },
-    { says: 'its settings', element: 'parley-app', presses: /API|api-key|click button (Export|Prompts|Show the intro|Delete all|This one)|click button New chats$|keydown div Settings of/, keys: ['ArrowRight'], found: parts(), given: ofPage([asked('m1')], { kept: { apiKey: 'k' }, list: [{}] }), after: (view) => void (view.part = 'browser') },
+    { says: 'its settings', element: 'parley-app', presses: /API|api-key|click button (Export|Prompts|Show the intro|Delete all|This one)|click button New chats$|keydown div Settings of/, keys: ['ArrowRight'], found: parts(), given: ofPage([asked('m1')], { kept: { apiKey: 'k' }, list: [{}] }), after: (view) => void (view.part = 'browser'), does: { 'a key is written': presses('id="api-key"', { target: new Node('the key', { value: ' k ' }) }) } },
     { says: 'its settings of the chat', element: 'parley-app', presses: /click button (This one)|toggle div Presets|edit-prompts/, found: parts(), given: ofPage([asked('m1')]) },
     { says: 'a place to quote from', element: 'parley-app', presses: /^pointerdown/, found: parts({ '.quote': new Node('the quotation', { offsetWidth: 40, offsetHeight: 20 }) }), given: ofPage(), does: Object.fromEntries([[500, 400], [5, -20], [1300, 900], [48, 2], [1192, 774]].map(([right, bottom]) => [`at ${right}, ${bottom}`, (view) => void (view.quote = { text: 'x', right, bottom })])) },
     { says: 'with what is above', element: 'parley-app', presses: /Show/, found: parts({ '.earlier': new Node('earlier'), 'chat-message': new Node('the first', { isConnected: true, getBoundingClientRect: () => ({ top: (above += 100) }) }) }), given: ofPage(Array.from({ length: 30 }, (_, i) => asked(`m${i}`))), after: (view) => void (view.shown = 1), does: { 'it comes near': hears('change', [{ isIntersecting: true }]) } },
@@ -207,10 +219,22 @@ written('page', [
         ...keys('Escape', 'Ctrl+Shift+Q'), 'code that is there': (view) => handlerOf(view, 'show-preview')({ code: '<p>', language: 'html' }), 'code that is not there': (view) => handlerOf(view, 'show-preview')({ code: '<b>', language: 'html' }),
         'an image': (view) => handlerOf(view, 'show-image')({ image: 1, items: [{ id: 'v', kind: 'video', blob: new Blob() }, { id: 'i', kind: 'image', blob: new Blob() }, { id: 'j', kind: 'image' }] }),
     } },
+    { says: 'what is heard of an answer', element: 'parley-app', presses: /^$/, found: parts({ 'all chat-message[data-id="m2"] .answer > .prose': [{ innerText: ' One ' }, { innerText: 'two' }] }), given: ofPage([asked('m1'), { id: 'm2', role: 'assistant', text: '*One*', status: 'streaming' }]), does: {
+        'it begins': hearsOf({ text: '' }), 'it has begun': hearsOf({ text: '' }, { kind: 'started' }), 'it is read': hearsOf({ text: '' }, { kind: 'progress', phase: 'prefill', processed: 1, total: 4 }), 'it thinks': hearsOf({ text: '', reasoning: 'Hm' }), 'it is written': hearsOf({}), 'it is not the one': hearsOf({ status: 'done' }), 'it is of another chat': tells('message', 'm9'),
+        'seven seconds of it': async (view) => { for (const ms of [0, 6999, 1]) (await time.pass(ms), done.push(`${ms} ms later`), hearsOf({})(view)); },
+        'it ends': endsAt({ status: 'done' }), 'it is stopped': endsAt({ status: 'stopped' }), 'it fails': endsAt({ status: 'failed', error: { code: 'server_error', message: 'No.' } }), 'it ends, of another chat': endsAt({ id: 'm9', status: 'done' }), 'it ends, and is not shown': async (view) => (delete Node.found['all chat-message[data-id="m2"] .answer > .prose'], endsAt({ status: 'done' })(view)),
+        'it ends, and the next begins': async (view) => (hearsOf({})(view), await endsAt({ status: 'done' })(view), hearsOf({})(view)),
+    } },
     { says: 'a context that is half full', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage([asked('m1', { context: { used: 50 } })]) },
     { says: 'a context that is less than half full', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage([asked('m1', { context: { used: 49 } })]) },
     { says: 'more than fits', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage([asked('m1', { context: { used: 500 } })]), after: (view) => void (view.preview = { versions: [{ language: 'html', code: 'x' }], at: 0 }) },
     { says: 'a key is needed', element: 'parley-app', presses: /Enter it/, found: parts(), given: ofPage([], { wired: { state: 'unauthorised' } }), does: { 'the key is right': (view) => ((view.enteringKey = true), (view.chat.connection.state = 'open'), tells('connection')(view)) } },
     { says: 'the server is away', element: 'parley-app', presses: /Try now/, found: parts(), given: ofPage([], { wired: { state: 'retrying', failures: 3, retryAt: performance.now() + 4500, session: null } }), does: { 'it is back': (view) => (tells('connection')(view), (view.chat.connection.state = 'open'), tells('connection')(view)) } },
     { says: 'another model is loaded', element: 'parley-app', presses: /^$/, found: parts(), given: ofPage([], { modelOf: () => 'gpu/x', wired: { server: { state: 'loading', progress: 0.25 } } }), does: { 'the server was updated': (view) => ((view.version = '8'), tells('connection')(view)) } },
+    { says: 'models of which other things are known', render: () => [
+        [{}, {}], [{ meta: { n_ctx_train: 7 } }, { session: { limits: { n_ctx: 9 }, server: { name: undefined } } }], [{ upstream: 'gpu', meta: { n_ctx: 5 } }, { session }], [{ architecture: { input_modalities: ['text', 'audio'] } }, { session: null }], [{ upstream: 'gpu', meta: { n_ctx_train: 6 }, architecture: { input_modalities: ['image'] } }, { session }],
+    ].map(([listed, more]) => {
+        const view = Object.create(elementOf('parley-app').prototype, { chat: { value: chatOf([], { modelOf: () => (more.session === null ? '' : 'm'), loadedModel: 'm', connection: wire({}, more), current: { options: { beside: 'b' } }, models: [{ id: 'b', upstream: 'tpu' }] }) } });
+        return `<p>${JSON.stringify(Object.assign(view, { httpModel: listed, tools: false }).model)}</p>`;
+    }) },
 ]);

@@ -37,7 +37,7 @@ class ChatComposer extends LitElement {
         this.settings = /** @type {any} */ (null);
         this.busy = false;
         /** @type {{name: string, vision: boolean, video: boolean, thinking: boolean, maxImages: number, maxBytes?: number, rates: any}} */
-        this.model = { name: t`Model`, vision: true, video: false, thinking: true, maxImages: 16, rates: undefined };
+        this.model = /** @type {any} */ (null);
         /** @type {Attachment[]} */
         this.attachments = [];
         /** Messages that wait for the running answer.

@@ -47,7 +47,7 @@ class ChatWelcome extends LitElement {
         /** @type {import('../state/chat.js').Chat} */
         this.chat = /** @type {any} */ (null);
         /** @type {any} */
-        this.model = { name: t`Model`, vision: true };
+        this.model = null;
         /** Whether the introduction is open. */
         this.open = false;
         /** A sample with a poster is a video.
