@@ -2,6 +2,7 @@
  * chooses the dialect, and how the other server is asked. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -17,6 +18,18 @@
 #include "tests/fuzz/say.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Ids are the same each time: they count from one for each input. */
+static unsigned n_random;
+
+ssize_t getrandom(void *out, size_t n, unsigned flags)
+{
+    (void)flags;
+    memset(out, 0, n);
+    n_random++;
+    memcpy(out, &n_random, n < sizeof n_random ? n : sizeof n_random);
+    return (ssize_t)n;
+}
 
 static err_code parse(api_request *r, completion_prompt *prompt, unsigned dialect, const char *text,
                       size_t len, err_detail *d)
@@ -242,6 +255,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     completion_prompt prompt = {0};
     err_detail d = {0};
     const unsigned dialect = data[0] % DIALECTS;
+    n_random = 0;
     api_request_init(&r);
     const err_code err = parse(&r, &prompt, dialect, (const char *)data + 1, size - 1, &d);
     if (err != ERR_OK) {
