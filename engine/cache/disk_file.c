@@ -137,25 +137,22 @@ err_code disk_file_write(int dir, const disk_file *f, const disk_part *parts, si
 
 /* ---- reading ---- */
 
-/* The number of bytes read, less than n at the end of the file; -1 on an error. */
-static ssize_t read_all(int fd, void *data, size_t n)
+bool disk_file_take(int fd, void *data, size_t n)
 {
     char *p = data;
-    size_t got = 0;
-    while (got < n) {
-        const ssize_t r = read(fd, p + got, n - got);
-        if (r < 0 && errno == EINTR) {
+    while (n > 0) {
+        const ssize_t got = read(fd, p, n);
+        if (got < 0 && errno == EINTR) {
             continue;
         }
-        if (r < 0) {
-            return -1;
+        if (got <= 0) {
+            errno = got < 0 ? errno : 0;
+            return false;
         }
-        if (r == 0) {
-            break;
-        }
-        got += (size_t)r;
+        p += got;
+        n -= (size_t)got;
     }
-    return (ssize_t)got;
+    return true;
 }
 
 static err_code check_header(const header *h, disk_file *f, int64_t n_file, bool any_model, const char *name,
@@ -175,7 +172,7 @@ static err_code check_header(const header *h, disk_file *f, int64_t n_file, bool
     if (!any_model && memcmp(h->fingerprint, f->fingerprint.bytes, HASH_BYTES) != 0) {
         return err_set(d, ERR_UNSUPPORTED, "%s belongs to another model or other settings", name);
     }
-    if ((uint64_t)n_file != sizeof *h + h->n_bytes || h->n_bytes > INT64_MAX / 2) {
+    if (h->n_bytes != (uint64_t)n_file - sizeof *h) {
         return err_set(d, ERR_CORRUPT, "%s has %lld bytes, its header says %llu", name, (long long)n_file,
                        sizeof *h + (unsigned long long)h->n_bytes);
     }
@@ -201,7 +198,7 @@ err_code disk_file_open(int *out, int dir, disk_file *f, bool any_model, err_det
     err_code err = ERR_OK;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         err = err_set(d, ERR_CORRUPT, "%s is no regular file", name);
-    } else if (read_all(fd, &h, sizeof h) != (ssize_t)sizeof h) {
+    } else if (!disk_file_take(fd, &h, sizeof h)) {
         err = err_set(d, ERR_CORRUPT, "%s ends within its header", name);
     } else {
         err = check_header(&h, f, st.st_size, any_model, name, d);
@@ -228,9 +225,8 @@ err_code disk_file_read(int fd, const disk_file *f, const disk_part *parts, size
                       (unsigned long long)f->n_bytes, (unsigned long long)n_bytes);
     }
     for (size_t i = 0; i < n_parts && err == ERR_OK; i++) {
-        const ssize_t got = read_all(fd, parts[i].data, parts[i].n);
-        if (got != (ssize_t)parts[i].n) {
-            err = err_set(d, got < 0 ? ERR_IO : ERR_CORRUPT, "%s cannot be read to its end", name);
+        if (!disk_file_take(fd, parts[i].data, parts[i].n)) {
+            err = err_set(d, errno ? ERR_IO : ERR_CORRUPT, "%s cannot be read to its end", name);
         }
     }
     close(fd);

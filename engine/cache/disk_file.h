@@ -13,6 +13,7 @@
 #ifndef PARLEY_ENGINE_CACHE_DISK_FILE_H
 #define PARLEY_ENGINE_CACHE_DISK_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,6 +57,8 @@ MUST_CHECK err_code disk_file_write(int dir, const disk_file *f, const disk_part
  * any_model: f->fingerprint is filled, not compared. ERR_NOT_FOUND, ERR_CORRUPT, ERR_UNSUPPORTED
  * (f->version then says of what version it is), ERR_IO. */
 MUST_CHECK err_code disk_file_open(int *fd, int dir, disk_file *f, bool any_model, err_detail *detail);
+/* Reads just n bytes. False at the end of the file, with errno 0, and on an error. */
+MUST_CHECK bool disk_file_take(int fd, void *data, size_t n);
 /* Fills the parts, which must take f->n_bytes together, and compares the checksum. Closes fd in any
  * case. */
 MUST_CHECK err_code disk_file_read(int fd, const disk_file *f, const disk_part *parts, size_t n_parts,

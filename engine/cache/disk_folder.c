@@ -53,7 +53,7 @@ uint64_t disk_entry_payload(const disk_entry_facts *f)
 static bool read_facts(int fd, const disk_file *file, disk_entry *e)
 {
     disk_entry_facts f;
-    if (read(fd, &f, sizeof f) != (ssize_t)sizeof f || f.n_key < 2 || f.n_key > INT32_MAX / 2 ||
+    if (!disk_file_take(fd, &f, sizeof f) || f.n_key < 2 || f.n_key > INT32_MAX / 2 ||
         f.n_blocks != kv_pool_blocks_for((int32_t)f.n_key - 1) ||
         f.own_floats > file->n_bytes / sizeof(float) || f.mtp_len < 0 ||
         disk_entry_payload(&f) != file->n_bytes) {
@@ -67,7 +67,7 @@ static bool read_facts(int fd, const disk_file *file, disk_entry *e)
                       .n_bytes = DISK_HEADER_BYTES + file->n_bytes};
     const size_t n = e->n_blocks * sizeof *e->blocks;
     e->blocks = malloc(n);
-    return e->blocks && read(fd, e->blocks, n) == (ssize_t)n;
+    return e->blocks && disk_file_take(fd, e->blocks, n);
 }
 
 /* What the start has seen. */

@@ -22,6 +22,13 @@
 #include "tests/open_files.h"
 #include "tests/recorded.h"
 
+/* Under TSan, where the plain kernels take long, one file is enough: preparing is of one thread. */
+#ifdef __SANITIZE_THREAD__
+static const char ONLY[] = "chats.txt";
+#else
+static const char ONLY[] = "";
+#endif
+
 enum { TEXT_BYTES = 1 << 20, MEMORY = 256 << 20, MOST_POLLS = 2000, HEX = 8 };
 
 typedef struct maker {
@@ -309,8 +316,11 @@ static void tell_request(maker *m, gen_request *r)
 
 static void tell_error(maker *m, err_code err, const err_detail *d)
 {
-    bytes_printf(&m->out, "< error %d %s [%s] %s: %s (%lld, %lld)\n", (int)err, err_name(err), d->param,
-                 d->name, d->text, (long long)d->amount, (long long)d->limit);
+    const char *at = strstr(d->text, PARLEY_SOURCE_DIR); /* which is another on each machine */
+    const size_t n_before = at ? (size_t)(at - d->text) : 0;
+    bytes_printf(&m->out, "< error %d %s [%s] %s: %.*s%s (%lld, %lld)\n", (int)err, err_name(err), d->param,
+                 d->name, (int)n_before, d->text, at ? at + strlen(PARLEY_SOURCE_DIR) : d->text,
+                 (long long)d->amount, (long long)d->limit);
 }
 
 /* How far the form of an answer goes along with a text. */
@@ -435,6 +445,20 @@ static void cancel_each(maker *m, const json *v)
     m->stops_at = 0;
 }
 
+/* The engine's own thread. */
+static void on_event(void *ctx, gen_event *ev)
+{
+    maker *m = ctx;
+    if (ev->type == GEN_VECTOR) { /* nobody else writes while it runs */
+        bytes_printf(&m->out, "< vector of %d:", ev->n_vector);
+        for (int32_t i = 0; i < ev->n_vector && i < 4; i++) {
+            bytes_printf(&m->out, " %.3g", ev->vector[i]);
+        }
+        bytes_append_char(&m->out, '\n');
+    }
+    answers_on_event(NULL, ev);
+}
+
 static void run_request(maker *m, gen_request *r)
 {
     answer a = {0};
@@ -511,12 +535,56 @@ static void show_as(char *dir, size_t cap, char *place, const char *as)
     free(found);
 }
 
-static engine *open_engine(ledger *memory, const char *line, size_t len)
+/* Opens the engine of a line, or tells why not. */
+/* What there is when it is open. bounded: its memory is bounded, so that it does not depend on the machine's. */
+static void tell_engine(maker *m, bool bounded)
+{
+    const engine *e = m->e;
+    const engine_info *info = engine_get_info(e);
+    const gen_params *p = &info->defaults;
+    const video_limits *l = &e->media.video_limits;
+    bytes *out = &m->out;
+    bytes_printf(
+        out, "< %s %s: images %d video %d head %d template %d thinking %d tools %d embeds %d:%d ranks %d\n",
+        info->family, info->model_name, info->has_vision, info->has_video, info->has_mtp, info->has_template,
+        info->has_thinking, info->writes_tools, info->is_embedder, (int)info->pool, info->is_reranker);
+    bytes_printf(out,
+                 "< context %d of %d, %d answers, chunk %d, drafts %d copied %d, thinks as %s, behind a text "
+                 "%d, yes %d no %d\n",
+                 info->n_ctx, info->n_ctx_train, info->n_parallel, e->prefill_chunk, e->drafting,
+                 e->max_copied, e->prompts.think->name, e->n_behind, e->yes_id, e->no_id);
+    bytes_printf(
+        out, "< tokens %d wide %d params %llu weights %llu keys in %s, begins with %s ends with %s\n",
+        info->n_vocab, info->n_embd, (unsigned long long)info->n_params,
+        (unsigned long long)info->weight_bytes, info->cache_type, e->prompts.bos_token, e->prompts.eos_token);
+    bytes_printf(out, "< work %g %g %g %g %g %g %g\n", info->step_bytes, info->slot_bytes, info->layer_flops,
+                 info->head_flops, info->slot_flops, info->patch_flops, info->patch_pair_flops);
+    bytes_printf(out,
+                 "< images %d of %zu, patches %dx%dx%d, video %g a second %d-%d (%d) pixels %lld-%lld %d\n",
+                 info->max_images, e->media.max_image_pixels, info->patch_size, info->merge_size,
+                 info->temporal_patch_size, info->video_fps, info->video_min_frames, info->video_max_frames,
+                 info->video_fixed_frames, (long long)info->video_min_pixels,
+                 (long long)info->video_max_pixels, info->video_fills_budget);
+    bytes_printf(out,
+                 "< videos of %zu bytes, frames of %zu, %g s in %g s, memory %zu, %d threads, shown %d\n",
+                 l->max_bytes, l->max_pixels, l->max_duration_s, l->max_wall_s, l->max_memory,
+                 (int)l->n_threads, e->media.max_video_frames);
+    bytes_printf(out, "< blocks %zu windows %zu spares %zu cache %zu images %zu prefixes %d\n",
+                 kv_pool_n_blocks(e->pool, KV_ALL), kv_pool_n_blocks(e->pool, KV_WINDOW), e->n_spares,
+                 e->cache_bytes, e->vision_cache_bytes, e->cache != NULL);
+    tell_params(out, p);
+    if (bounded) {
+        bytes_printf(out, "< states %llu requests %llu, of them for media and text %zu\n",
+                     (unsigned long long)info->state_bytes, (unsigned long long)info->request_bytes,
+                     ledger_get_status(m->memory).limit);
+    }
+}
+
+static void open_engine(maker *m, const char *line, size_t len)
 {
     static char dir[4096], template[4096];
     json_doc *doc = NULL;
     err_detail d = {0};
-    engine *e = NULL;
     CHECK_OK(json_parse(&doc, line + 2, len - 2, LIMIT_JSON_DEPTH, &d), d);
     const json *v = json_root(doc);
     snprintf(dir, sizeof dir, "%s", path_of(text(v, "model")));
@@ -529,10 +597,23 @@ static engine *open_engine(ledger *memory, const char *line, size_t len)
     engine_options opt = {.model_dir = dir,
                           .template_file = text(v, "template") ? template : NULL,
                           .n_ctx = (int32_t)number(v, "ctx", 1024),
-                          .n_parallel = 1,
+                          .n_parallel = (int32_t)number(v, "parallel", 1),
+                          .n_queue = (int32_t)number(v, "queue", 0),
                           .n_threads = 1,
-                          .cache_mib = 16,
+                          .cache_mib = number(v, "cache", 16),
+                          .cache_type = text(v, "type"),
+                          .mem_limit_mib = number(v, "limit", 0),
                           .vision_cache_mib = number(v, "images", 0),
+                          .no_draft = json_is_true(json_get(v, "undrafted")),
+                          .prompt_lookup = (int32_t)number(v, "lookup", 0),
+                          .reasoning_form = text(v, "reasoning"),
+                          .sparse = {.keep = (float)number(v, "keep", 0) / 8,
+                                     .backbone = (float)number(v, "backbone", 0) / 8,
+                                     .most = (int32_t)number(v, "sparse_most", 0)},
+                          .layer_bits = (int)number(v, "bits", 0),
+                          .vision_bits = (int)number(v, "vision_bits", 0),
+                          .published_history = json_is_true(json_get(v, "published")),
+                          .hoist_system = json_is_true(json_get(v, "hoist")),
                           .max_images = (int32_t)number(v, "max_images", 0),
                           .max_image_pixels = number(v, "max_pixels", 0),
                           .videos = {.max_bytes = number(v, "video_bytes", 0),
@@ -544,33 +625,22 @@ static engine *open_engine(ledger *memory, const char *line, size_t len)
                           .share_cache = json_is_true(json_get(v, "shared")),
                           .prefill_chunk = (int32_t)number(v, "chunk", 0),
                           .default_max_tokens = (int32_t)number(v, "default", 0),
-                          .memory = memory,
+                          .memory = m->memory,
                           .exact = true,
-                          .on_event = answers_on_event};
+                          .on_event = on_event,
+                          .on_event_ctx = m};
     CHECK(engine_parse_cpu("generic", &opt.cpu_mask));
     gen_params_init(&opt.defaults);
     opt.defaults.temperature = part_of(v, "temperature");
     opt.defaults.top_k = (int32_t)number(v, "top_k", -1);
-    CHECK_OK(engine_open(&e, &opt, &d), d);
-    if (!e) {
-        exit(1);
+    const err_code err = engine_open(&m->e, &opt, &d);
+    CHECK((m->e == NULL) == (err != ERR_OK));
+    if (err == ERR_OK) {
+        tell_engine(m, opt.mem_limit_mib != 0);
+    } else {
+        tell_error(m, err, &d);
     }
     json_free(doc);
-    return e;
-}
-
-static void tell_engine(maker *m)
-{
-    const engine_info *info = engine_get_info(m->e);
-    bytes_printf(
-        &m->out, "< %s: images %d video %d head %d template %d thinking %d tools %d embeds %d:%d ranks %d\n",
-        info->family, info->has_vision, info->has_video, info->has_mtp, info->has_template,
-        info->has_thinking, info->writes_tools, info->is_embedder, (int)info->pool, info->is_reranker);
-    bytes_printf(
-        &m->out,
-        "< context %d of %d, at most %d images, %g frames a second, behind a text %d, yes %d no %d\n",
-        info->n_ctx, info->n_ctx_train, info->max_images, info->video_fps, m->e->n_behind, m->e->yes_id,
-        m->e->no_id);
 }
 
 static void run(const char *path)
@@ -592,8 +662,8 @@ static void run(const char *path)
         }
         if (*at == '!') {
             engine_close(m.e);
-            m.e = open_engine(m.memory, at, len);
-            tell_engine(&m);
+            m.e = NULL;
+            open_engine(&m, at, len);
         } else if (*at == '>') {
             do_case(&m, at, len);
         }
@@ -617,7 +687,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < n; i++) {
         char path[1024];
         snprintf(path, sizeof path, "%s/%s", PLACE, found[i]->d_name);
-        if (strstr(path, ".txt") && strstr(path, argc > 1 ? argv[1] : "")) {
+        if (strstr(path, ".txt") && strstr(path, argc > 1 ? argv[1] : ONLY)) {
             run(path);
             n_run++;
         }
