@@ -159,6 +159,7 @@ function raw(value, handlers) {
         else {
             text += before.slice(0, -whole.length);
             if (sign === '@') text += handlers && given ? ` @${name}="${handlers.push(given) - 1}"` : '';
+            else if (sign === '.' && handlers && typeof given === 'function') text += ` .${name}="a function" @${name}="${handlers.push(given) - 1}"`;
             else if (sign === '.') text += ` .${name}=${handlers ? plain(given) : JSON.stringify(given)}`;
             else if (sign === '?' ? given : !sign && typeof given !== 'symbol') text += ` ${name}${sign ? '' : `="${given}"`}`;
         }

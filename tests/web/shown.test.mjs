@@ -1,6 +1,6 @@
 /** What elements of the page show and do, as the files in shown/ say (shown.mjs). */
-import { Node, withoutBrowser } from './made_up_lit.mjs';
-import { chatOf, madeUp, time, wire, written } from './shown.mjs';
+import { Node, done, withoutBrowser } from './made_up_lit.mjs';
+import { chatOf, hears, kept, madeUp, presses, time, wire, written } from './shown.mjs';
 
 const { settingsDialog, ownOptions } = await withoutBrowser('views/settings-dialog.js');
 const { imageDialog, keysDialog, modelDialog, openDialog } = await withoutBrowser('views/dialogs.js');
@@ -18,6 +18,20 @@ written('settings', [
     { says: 'the browser', render: () => settingsDialog(chatOf([], { list: [{}], kept: { language: 'de' } }), null, 'browser', acts()) },
     { says: 'the browser whose key is refused', presses: /^$/, render: () => settingsDialog(chatOf([], { connection: wire({}, { state: 'unauthorised', key: 'k' }), stored: { used: 2048, most: 4096 }, history: { remote: true } }), null, 'browser', acts()) },
     { says: 'the browser that keeps nothing', presses: /^$/, render: () => settingsDialog(chatOf([], { connection: wire({}, { state: 'unauthorised' }), stored: null }), null, 'browser', acts()) },
+    { says: 'a browser with voices that can tell', presses: /change input (Mark|Notify)/, render: () => {
+        Object.assign(globalThis, { Notification: class { static requestPermission() { done.push('asks whether it may tell'); } }, SpeechRecognition: class {}, speechSynthesis: {}, SpeechSynthesisUtterance: class {} });
+        const shown = settingsDialog(chatOf([], { list: [{}] }), null, 'browser', acts());
+        for (const name of ['SpeechRecognition', 'speechSynthesis', 'SpeechSynthesisUtterance']) delete globalThis[name];
+        return shown;
+    } },
+    { says: 'a browser with half of them, and that may not tell', presses: /^$/, render: () => {
+        Object.assign(globalThis, { Notification: class {}, isSecureContext: false, webkitSpeechRecognition: class {}, speechSynthesis: {} });
+        const shown = settingsDialog(chatOf([], { list: [{}] }), null, 'browser', acts());
+        globalThis.isSecureContext = true;
+        for (const name of ['Notification', 'webkitSpeechRecognition', 'speechSynthesis']) delete globalThis[name];
+        return shown;
+    } },
+    { says: 'values of a model that are odd', presses: /^$/, render: () => settingsDialog(chatOf(), { temperature: '0.5', max_tokens: 1e9, top_p: 0, top_k: 100000, min_p: 0.123456 }, 'new', acts()) },
     { says: 'what a chat has of its own, in words', render: () => ownOptions({ temperature: 0, model: 'm', beside: 'n', systemPrompt: 'x', tools: {}, stop: 'a' }).join('|') + ownOptions().length },
 ]);
 
@@ -59,6 +73,7 @@ written('models', [
         'the chat has another model': (view) => ((view.chat.current.options = { model: 'b' }), view.chat.dispatchEvent(new Event('options'))),
         'a list of one': (view) => void (view.models = models.slice(0, 1)),
     } },
+    { says: 'in a menu, which is opened and closed', element: 'model-list', presses: /^$/, given: ofModels(models.slice(0, 5)), does: { 'it opens': hears('toggle', { newState: 'open' }), 'it closes': hears('toggle', { newState: 'closed' }) } },
     { says: 'in a menu that is closed', element: 'model-list', presses: /^$/, given: ofModels(models.slice(0, 5)), does: { 'one is being loaded': (view) => ((view.connection.server = { state: 'loading', next_model: 'c' }), view.connection.dispatchEvent(new Event('state'))) } },
     { says: 'six, one being loaded, and a hub with a key', element: 'model-list', presses: /input|details|hub|progress/, typed: ['D', 'x'], given: ofModels(models, 'key', { state: 'loading', next_model: 'c', progress: 0.25 }, { loadedModel: 'a' }), events: { use: { detail: 'x' } } },
     { says: 'searched', element: 'model-list', presses: /keydown/, given: ofModels(models, 'yes', { state: 'loading', next_model: 'c' }), after: (view) => void (view.query = 'D') },
@@ -68,6 +83,8 @@ written('models', [
     { says: 'to answer again', element: 'model-choice', given: () => ({ ...ofModels(models)(), chat: chatOf([], { connection: wire({ 'v1/models': [{ data: models }] }) }), message: { id: 'm2', modelId: 'b' }, busy: false }) },
     { says: 'to answer again while an answer is written', element: 'model-choice', given: () => ({ chat: chatOf([], { connection: wire({ 'v1/models': [{ data: models.slice(0, 2) }] }) }), message: { id: 'm2' }, busy: true }) },
     { says: 'to answer again, where there is no other', element: 'model-choice', given: () => ({ chat: chatOf([], { connection: wire({ 'v1/models': [{ data: [models[0], models[3]] }] }) }), message: { id: 'm2', modelId: 'a' }, busy: false }) },
+    { says: 'to answer again, as the server is away', element: 'model-choice', given: () => ({ chat: chatOf(), message: { id: 'm2', modelId: 'x' }, busy: false }) },
+    { says: 'to answer again, as it refuses', element: 'model-choice', given: () => ({ chat: chatOf([], { connection: wire({ 'v1/models': [{ data: models }, 500] }) }), message: { id: 'm2', modelId: 'x' }, busy: false }) },
     { says: 'to answer again, where there is one', element: 'model-choice', given: () => ({ chat: chatOf([], { connection: wire({ 'v1/models': [{ data: [models[0]] }] }) }), message: { id: 'm2', modelId: 'x' }, busy: false }) },
 ]);
 
@@ -76,6 +93,8 @@ const hub = (jobs, list = []) => ({ endpoint: 'https://hub.example', jobs, model
 const ofHub = (said, more = {}) => () => ({ connection: wire({ 'v1/hub': [said], 'v1/hub/pull': [{}], 'v1/hub/offer': [{}], 'v1/hub/inspect': [{}], 'v1/hub/remove': [{ error: { message: 'It is in use.' } }, 409], 'v1/hub/cancel': [{}], ...more.replies }), open: true, needsKey: false, models: [], ...more.given });
 written('hub', [
     { says: 'before it answers', element: 'hub-models', given: ofHub(null, { replies: { 'v1/hub': [{ error: { message: 'No.' } }, 403] } }) },
+    { says: 'of which something ends', element: 'hub-models', presses: /^$/, given: () => { let n = 0; return ofHub(null, { replies: { 'v1/hub': () => [hub([job({ state: ['running', 'running', 'done', 'failed'][Math.min(n, 3)] }), job({ model: 'o/n', state: n++ > 3 ? 'done' : 'running' })])] } })(); }, does: { 'a second later': async () => { for (let i = 0; i < 6; i += 1) (await time.pass(500), done.push(`${(i + 1) / 2} s`)); }, 'it is closed meanwhile': (view) => ((view.open = false), time.pass(3000)) } },
+    { says: 'that is away as something is asked for', element: 'hub-models', presses: /click button/, given: ofHub(hub([], [{ name: 'o/b', bytes: 1024, complete: true, loaded: false }]), { replies: { 'v1/hub/inspect': undefined, 'v1/hub/offer': undefined } }) },
     { says: 'that is away', element: 'hub-models', given: ofHub(null, { replies: { 'v1/hub': undefined } }) },
     { says: 'closed', element: 'hub-models', given: ofHub(hub([]), { given: { open: false } }) },
     { says: 'with a key', element: 'hub-models', given: ofHub(hub([]), { given: { needsKey: true } }) },
@@ -117,6 +136,12 @@ written('sidebar', [
     { says: 'searched: words in a sentence', element: 'chat-sidebar', presses: /keydown/, given: ofList(chats), after: search('hill') },
     { says: 'searched: two words, far behind the beginning of their sentence', element: 'chat-sidebar', presses: /^$/, given: ofList(chats), after: search('STONE  house') },
     { says: 'searched: in the title alone', element: 'chat-sidebar', presses: /^$/, given: ofList(chats), after: search('shee') },
+    { says: 'searched: letters that are longer in lower case', element: 'chat-sidebar', presses: /^$/, given: ofList([entry('c1', 'İstanbul', 'sheep are there', 0), entry('c2', 'A sheep', 'A sheepdog', 0)]), after: search('sheep') },
+    { says: 'searched: words that begin alike', element: 'chat-sidebar', presses: /^$/, given: ofList([entry('c2', 'Sheepdogs', 'The sheep and the sheepdog.', 0), entry('c3', 'X', `${'x'.repeat(60)}sheep sheepdog`, 0), entry('c4', 'Y', `One. Two! ${'word '.repeat(12)}sheep sheepdog ends. ${'More words. '.repeat(20)}`, 0)]), after: search('sheep sheepdog') },
+    { says: 'what is renamed elsewhere', element: 'chat-sidebar', presses: /^$/, given: ofList(chats.slice(0, 2).concat(chats[7])), after: (view) => void (view.renaming = 'c1'), does: {
+        'its end, as nothing has the focus': (view) => ((document.activeElement = document.body), presses('keydown input New name', { key: 'Escape' })(view)), 'its end, as another has it': (view) => ((document.activeElement = new Node('another')), presses('keydown input New name', { key: 'Escape' })(view)),
+        'a slow search': async (view) => ((view.chat.history.search = () => new Promise((resolve) => setTimeout(() => resolve(new Map([['c1', 'late']])), 50))), presses('input input Search', { target: { value: 'one' } })(view), presses('input input Search', { target: { value: 'two' } })(view), (view.chat.history.search = null), presses('input input Search', { target: { value: 'three' } })(view), time.pass(60)),
+    } },
     { says: 'searched: none', element: 'chat-sidebar', presses: /^$/, given: ofList(chats), after: search('nothing') },
     { says: 'searched by the server', element: 'chat-sidebar', presses: /input/, typed: ['far', ' '], given: ofList(chats, { history: { search: async (query) => (query === 'far' ? new Map([['c3', 'It is far away. And near.']]) : null) } }), after: (view) => Object.assign(view, { query: 'far', found: new Map([['c3', 'It is far away. And near.'], ['c4', '']]) }) },
     { says: 'searched by the server, which is away', element: 'chat-sidebar', presses: /input/, typed: ['far'], given: ofList(chats.slice(0, 1), { history: { search: async () => { throw new Error('away'); } } }) },
@@ -127,16 +152,31 @@ written('sidebar', [
 
 const prompts = [{ id: 'p1', name: 'Sum up', text: 'Sum up {{what}}.' }, { id: 'p2', name: 'Translate', text: 'Into English:' }, { id: 's1', name: 'Brief', text: 'Be brief.', system: true }];
 const stored = { 'parley.prompts': prompts };
+/** While the browser keeps nothing more. */
+const full = async (act) => {
+    const { set } = kept;
+    kept.set = () => { throw new Error('QuotaExceededError'); };
+    await act();
+    kept.set = set;
+};
 written('prompts', [
     { says: 'the menu', element: 'prompt-menu', stored, given: () => ({ query: '' }) },
     { says: 'the menu with a word', element: 'prompt-menu', stored, presses: /^$/, given: () => ({ query: 'tra' }) },
     { says: 'the menu without one of this name', element: 'prompt-menu', stored, given: () => ({ query: 'q' }) },
+    { says: 'the menu beside a field', element: 'prompt-menu', stored, presses: /^$/, found: { '[aria-selected=true]': new Node('the chosen one') }, given: () => ({ query: '', field: new Node('the field') }), does: Object.fromEntries([...['ArrowDown', 'ArrowUp', 'Enter', 'Tab', 'x'].map((key) => [key, (view) => void done.push(`for the menu: ${view.key({ key })}`)]), ['Shift+Enter', (view) => void done.push(`for the menu: ${view.key({ key: 'Enter', shiftKey: true })}`)], ['down twice', (view) => (view.key({ key: 'ArrowDown' }), view.key({ key: 'ArrowDown' }))], ['down and chosen', (view) => (view.key({ key: 'ArrowDown' }), view.key({ key: 'Enter' }))]]) },
+    { says: 'the menu of none, beside a field', element: 'prompt-menu', stored, presses: /^$/, given: () => ({ query: 'q', field: new Node('the field') }), does: { 'Enter': (view) => void done.push(`for the menu: ${view.key({ key: 'Enter' })}`) } },
+    { says: 'the menu of nine', element: 'prompt-menu', stored: { 'parley.prompts': Array.from({ length: 9 }, (_, i) => ({ id: `${i}`, name: `N${i}`, text: 'x' })) }, presses: /^$/, given: () => ({ query: '' }) },
     { says: 'presets without any', element: 'prompt-presets', given: () => ({ text: '', choose: () => {} }) },
-    { says: 'presets', element: 'prompt-presets', stored, given: () => ({ text: 'Be brief.', choose: (text) => console.log(text) }), presses: /^$/ },
+    { says: 'presets', element: 'prompt-presets', stored, given: () => ({ text: 'Be brief.', choose: (text) => void done.push(`chooses ${text}`) }) },
     { says: 'presets and one that is new', element: 'prompt-presets', stored, given: () => ({ text: 'Be very long and friendly, please.', choose: () => {} }), presses: /Keep|Edit/, kept: 'parley.prompts' },
     { says: 'the library, empty', element: 'prompt-library', given: () => ({}) },
     { says: 'the library', element: 'prompt-library', stored, given: () => ({}), kept: 'parley.prompts' },
     { says: 'the library while one is changed', element: 'prompt-library', stored, presses: /form|Cancel/, given: () => ({}), after: (view) => void (view.editing = prompts[1]), kept: 'parley.prompts' },
+    { says: 'the library where there is no room', element: 'prompt-library', stored, presses: /^$/, given: () => ({}), does: {
+        'one is kept': (view) => ((view.editing = prompts[1]), full(() => presses('submit')(view))), 'one is deleted': (view) => full(() => presses('click button Delete Translate')(view)), 'and taken back': async (view) => (await presses('click button Delete Translate')(view), full(() => presses('click button Undo')(view))),
+        'one that is gone is deleted': (view) => presses('click button Delete Translate', { get target() { return void kept.set('parley.prompts', '[]'); } })(view), 'one without a name is kept': (view) => ((view.editing = prompts[1]), (Node.found['typed name'] = ' '), presses('submit')(view)), 'one without words is kept': (view) => ((view.editing = prompts[1]), (Node.found['typed text'] = ' '), presses('submit')(view)),
+        'another key in its form': (view) => ((view.editing = prompts[1]), presses('keydown form', { key: 'x' })(view)),
+    }, kept: 'parley.prompts' },
     { says: 'the library while a system prompt is made', element: 'prompt-library', stored, presses: /form|Cancel/, given: () => ({}), after: (view) => void (view.editing = { system: true }), kept: 'parley.prompts' },
     { says: 'the library behind a deletion', element: 'prompt-library', stored: { 'parley.prompts': [prompts[0], prompts[2]] }, presses: /Undo/, given: () => ({}), after: (view) => void (view.gone = { prompt: prompts[1], at: 1 }), kept: 'parley.prompts' },
 ]);

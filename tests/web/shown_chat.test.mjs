@@ -19,7 +19,8 @@ const Listening = class {
 globalThis.SpeechRecognition = Listening; // voice.js takes it as it is loaded
 
 for (const name of ['message', 'composer', 'model-list', 'tools-menu', 'tool-offers', 'tool-view', 'viewer', 'video-strip', 'clip', 'code-block', 'share', 'shared-page', 'server-status', 'welcome', 'preview']) await withoutBrowser(`views/${name}.js`);
-const { loadHighlighter } = await withoutBrowser('views/highlight.js');
+const { highlighted, loadHighlighter } = await withoutBrowser('views/highlight.js');
+const { html } = await import('../../web/vendor/lit.js');
 const { readFiles } = await withoutBrowser('state/attachments.js');
 await loadHighlighter(); // what is fetched when it is first needed is there
 await readFiles([new File(['x'], 'a.json'), new File(['x'], 'a.txt')], { vision: true, video: true, maxImages: 1, already: 0, modelName: '' });
@@ -234,6 +235,7 @@ written('tools', [
     { says: 'all of a server but one', element: 'tool-choice', presses: /change/, given: ofTools({ files: { only: ['once', 'read'] } }, servers.slice(0, 1)) },
     { says: 'of a server that is away', element: 'tool-choice', given: () => ({ ...ofTools()(), chat: chatOf() }) },
     { says: 'that the server refuses to list', element: 'tool-choice', given: () => ({ ...ofTools()(), chat: chatOf([], { connection: wire({ 'v1/mcp': [{}, 500] }) }) }) },
+    { says: 'whose menu is opened and closed', element: 'tool-choice', presses: /^$/, given: ofTools(undefined), does: { 'it opens': hears('toggle', { newState: 'open' }), 'it closes': hears('toggle', { newState: 'closed' }) } },
     { says: 'before they are known', element: 'tool-choice', given: ofTools(), begins: false },
     { says: 'the menu', element: 'tools-menu', given: () => ({ chat: chatOf([], { current: { options: { tools: { files: {} } } } }), composer: null }) },
 ]);
@@ -247,6 +249,11 @@ const replies = {
 const offered = (said = replies, more = {}) => () => ({ chat: chatOf([{ id: 'm1', role: 'user', text: 'q' }], { connection: wire(said), current: { options: { tools: { files: {}, new: {} } }, ...more.current } }), composer: fieldOf(more.field) });
 written('offers', [
     { says: 'what they are', element: 'tool-offers', given: offered() },
+    { says: 'before they are known', element: 'tool-offers', presses: /^$/, given: () => ({ ...offered()(), chat: chatOf([], { connection: wire({ 'v1/mcp': [{ data: servers }] }, { fetch: () => new Promise(() => {}) }), current: { options: { tools: { files: {} } } } }) }) },
+    { says: 'whose opener has the focus', element: 'tool-offers', presses: /^$/, found: () => ({ '^[popover]': new Node('menu', { hidePopover() {} }), 'input, button': new Node('the first') }), given: offered(), does: { 'the page has it': (view) => ((document.activeElement = document.body), hears('toggle', { newState: 'open' })(view)), 'another has it': (view) => ((document.activeElement = new Node('another')), hears('toggle', { newState: 'open' })(view)), 'the menu closes': hears('toggle', { newState: 'closed' }) } },
+    { says: 'a reply that cannot be read', element: 'tool-offers', presses: /say/, given: () => { const all = offered()(); const { fetch } = all.chat.connection; all.chat.connection.fetch = async (path, init) => (/prompts/.test(path) ? new Response('x', { status: 502 }) : fetch(path, init)); return all; } },
+    { says: 'a file without a kind', element: 'tool-offers', presses: /The first/, given: offered({ ...replies, 'v1/mcp/files/resources/read': [{ result: { contents: [{ uri: 'file:///x', blob: 'AAAA' }, { uri: '', blob: 'AAAA', mimeType: 'image/png' }] } }] }) },
+    { says: 'a prompt that says what it is for', element: 'tool-offers', presses: /^$/, given: offered(), after: (view) => void (view.asked = { label: 'files', prompt: { name: 'n', description: 'What it is for', arguments: [null, { name: 'a', description: 'A' }] } }) },
     { says: 'none', element: 'tool-offers', given: offered({ 'v1/mcp': [{ data: servers.slice(1) }] }) },
     { says: 'of chats without tools', element: 'tool-offers', given: offered(replies, { current: { options: undefined } }) },
     { says: 'a prompt while an answer is written', element: 'tool-offers', presses: /say/, given: offered(replies, { field: { busy: true } }) },
@@ -313,11 +320,27 @@ written('videos', [
     { says: 'the rest of a video', element: 'video-clip', presses: /^$/, given: () => ({ video: video('v', { width: 0 }), from: 1000, section: 'from 0:01' }) },
     { says: 'a video that cannot be played', element: 'video-clip', given: () => ({ video: video('v', { width: 0 }) }), after: (view) => void (view.broken = true) },
 ]);
+/** Copied without the clipboard: whether the old way works, null: it fails. */
+const noCopy = (works) => async (view) => {
+    const { clipboard } = navigator;
+    Object.assign(navigator, { clipboard: works === false ? undefined : { writeText: async () => { throw new Error('no focus'); } } });
+    Object.assign(document, { execCommand: (name) => (done.push(`the page is to ${name}`), works ?? (() => { throw new Error(); })()), activeElement: new Node('what had the focus') });
+    await presses('click button Copy')(view);
+    await time.settle();
+    done.push(`it says ${view.copied}`);
+    Object.assign(navigator, { clipboard });
+    document.activeElement = null;
+    await time.pass(1999);
+    done.push(`still ${view.copied}`);
+    await time.pass(1);
+};
 const code = (language, more) => () => ({ code: 'let a = 1;', language, open: false, ...more });
 written('code', [
     { says: 'of a language', element: 'code-block', given: code('python'), waits: 2000 },
     { says: 'of no language', element: 'code-block', presses: /Save/, given: code('') },
     { says: 'of an odd language', element: 'code-block', presses: /Save/, given: code('../x') },
+    { says: 'of other languages', render: () => ['sh', 'zsh', 'console', 'svg', 'html', 'c++', 'c#', 'odd', '', 'json'].map((language) => [language, highlighted('<a b="1">// x\n$ ls "a" 1', language)]).concat([['60,000 letters', highlighted(' '.repeat(60_000), 'json')?.length], ['one more', highlighted(' '.repeat(60_001), 'json')], ['a word of 1,000 letters', highlighted(`let ${'x'.repeat(1000)}`, 'js')?.length], ['of one more', highlighted(`let ${'x'.repeat(1001)} = 1`, 'js')], ['js', highlighted('let a = `${b + 1}`; f(`x`); class A { static b() {} }', 'js')]]).map(([language, shown]) => html`<p>${language}: ${shown === null ? 'plain' : shown}</p>`) },
+    { says: 'that is copied where that is not allowed', element: 'code-block', presses: /^$/, given: code('c'), does: { 'by neither way': noCopy(false), 'by the old way': noCopy(true), 'by the old way, in a dialog': (view) => ((Node.found['dialog[open]'] = new Node('a dialog')), noCopy(true)(view)), 'which fails': noCopy(null) } },
     { says: 'of a language with another name', element: 'code-block', presses: /Save/, given: code('go') },
     { says: 'that can be shown', element: 'code-block', presses: /Preview/, given: code('HTML') },
     { says: 'that is copied', element: 'code-block', presses: /Wrap/, given: code('c'), after: (view) => Object.assign(view, { copied: 'Copied', wrapped: true }) },
@@ -354,6 +377,8 @@ const behind = (said, status = 200) => () => {
 written('shared', [
     { says: 'a chat', element: 'shared-chat', given: behind(shared), does: { 'another link': () => listeners.hashchange() } },
     { says: 'a chat without a title that ends', element: 'shared-chat', presses: /^$/, given: behind({ ...shared, title: '', expires: Date.UTC(2026, 0, 8), messages: [] }) },
+    { says: 'before it is there', element: 'shared-chat', presses: /^$/, given: () => (behind(shared)(), (globalThis.fetch = () => new Promise(() => {})), {}) },
+    { says: 'whose files are on their way', element: 'shared-chat', presses: /^$/, given: () => { behind(shared)(); const { fetch } = globalThis; globalThis.fetch = (url, init) => (/files/.test(url) ? new Promise(() => {}) : fetch(url, init)); return {}; } },
     { says: 'none', element: 'shared-chat', given: behind({ error: { message: 'x' } }, 404) },
     { says: 'a link that is none', element: 'shared-chat', given: behind({ error: { message: 'x' } }, 400) },
     { says: 'a server that is busy', element: 'shared-chat', given: behind({ error: { message: 'Busy.' } }, 429) },
@@ -384,6 +409,7 @@ written('status', [
     { says: 'in a page that nobody sees', element: 'server-status', found: seen, given: ofStatus([status()]) },
     { says: 'while nothing runs', element: 'server-status', found: seen, given: ofStatus([status()]), after: awake(1000) },
     { says: 'while something runs', element: 'server-status', found: seen, given: ofStatus([status()], [status(busy)]), after: awake(2000) },
+    { says: 'of a server that does something odd', element: 'server-status', presses: /^$/, found: seen, given: ofStatus([status({ running: [{ ...running, phase: 'odd', total: 0 }], waiting: [{ ...running, phase: 'prefill', total: 0, tokens: 2 }] })]), after: awake(1000), does: { 'its dialog is opened': hears('toggle', { newState: 'open' }) } },
     { says: 'of another process', element: 'server-status', presses: /^$/, found: seen, given: ofStatus([status(busy)], [status()]), after: awake(2000) },
     { says: 'of a server that refuses', element: 'server-status', found: seen, given: ofStatus([{}, 401]), after: awake(1000) },
     { says: 'of a server that fails later', element: 'server-status', presses: /^$/, found: seen, given: ofStatus([status()], [{}, 500]), after: awake(2000) },

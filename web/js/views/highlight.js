@@ -5,6 +5,7 @@
 import { html } from '../../vendor/lit.js';
 
 const MAX_CHARS = 60_000; // longer code stays plain: colouring it would block the page
+const MAX_WORD = 1_000; // of a longer one, the library's patterns take the square of its length
 
 const ALIASES = { sh: 'bash', zsh: 'bash', console: 'bash', html: 'xml', svg: 'xml', 'c++': 'cpp', 'c#': 'csharp' };
 
@@ -27,7 +28,7 @@ export function loadHighlighter() {
  * @returns {any} templates, or null if it stays plain (yet)
  */
 export function highlighted(code, language) {
-    if (!library || code.length > MAX_CHARS) return null;
+    if (!library || code.length > MAX_CHARS || code.split(/\W/).some((word) => word.length > MAX_WORD)) return null;
     const name = ALIASES[language] ?? language;
     if (!name || !library.getLanguage(name)) return null;
     try {
