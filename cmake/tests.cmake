@@ -142,3 +142,7 @@ set(failing open mkdir flock fsync rename unlink unlinkat ftruncate posix_falloc
     sqlite3_bind_int64 sqlite3_bind_text64 sqlite3_bind_blob64 sqlite3_wal_checkpoint_v2 sqlite3_errmsg)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_history_failures PRIVATE ${failing})
+set(failing open openat mkdir mkdirat flock fsync rename renameat symlinkat unlink unlinkat ftruncate stat lstat fstat statvfs
+    opendir pread read write pwrite malloc calloc realloc)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_hub_pull PRIVATE ${failing})

@@ -60,11 +60,14 @@ static err_code found_files(hub_found *out, const char *snapshot, const hub_list
     char index[HUB_FULL_PATH_MAX];
     json_doc *doc = NULL;
     hub_selection s = {0};
-    if (is_folder && join(index, snapshot, HUB_INDEX) && file_exists(index) &&
-        json_parse_file(&doc, index, INDEX_BYTES, detail) != ERR_OK) {
-        return ERR_CORRUPT;
+    err_code err = ERR_OK;
+    if (is_folder && join(index, snapshot, HUB_INDEX) && file_exists(index)) {
+        err = json_parse_file(&doc, index, INDEX_BYTES, detail);
     }
-    err_code err = hub_select(&s, l, quant, doc ? json_root(doc) : NULL, detail);
+    if (err) {
+        return err == ERR_NOMEM || err == ERR_IO ? err : ERR_CORRUPT;
+    }
+    err = hub_select(&s, l, quant, doc ? json_root(doc) : NULL, detail);
     json_free(doc);
     if (is_folder) { /* something is missing: another tool was broken off */
         snprintf(out->path, sizeof out->path, "%s", snapshot);

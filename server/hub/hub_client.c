@@ -142,7 +142,9 @@ static bool on_data(void *ctx, const char *data, size_t n)
     t->at = (int64_t)t->into->len;
     t->is_full = t->first_bytes && t->into->len == t->first_bytes;
     if (t->into->failed) {
-        fail(t, err_set(&t->detail, ERR_LIMIT, "what the hub says is too long"));
+        fail(t, t->into->no_memory
+                    ? err_set(&t->detail, ERR_NOMEM, "there is not enough memory for what the hub says")
+                    : err_set(&t->detail, ERR_LIMIT, "what the hub says is too long"));
     }
     return !t->is_full && !t->into->failed;
 }

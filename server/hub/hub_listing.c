@@ -108,7 +108,11 @@ err_code hub_listing_read(hub_listing *out, const char *text, size_t n, err_deta
 {
     json_doc *doc = NULL;
     *out = (hub_listing){0};
-    if (json_parse(&doc, text, n, LIMIT_JSON_DEPTH, NULL) != ERR_OK) {
+    const err_code parsed = json_parse(&doc, text, n, LIMIT_JSON_DEPTH, NULL);
+    if (parsed == ERR_NOMEM) {
+        return no_memory(detail);
+    }
+    if (parsed != ERR_OK) {
         return err_set(detail, ERR_CORRUPT, "what answers there is not a hub of models: it sends no JSON");
     }
     const err_code err = read_all(out, json_root(doc), detail);

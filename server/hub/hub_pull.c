@@ -27,24 +27,22 @@ typedef struct pull {
     size_t n_tasks;
 } pull;
 
-/* Appends text as a part of a URL's path. */
-static void append_escaped(bytes *out, const char *text)
+/* Appends text as a part of a URL's path, whose signs stay as they are. */
+static void append_escaped(char *out, size_t cap, const char *text, const char *signs)
 {
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+    size_t n = strlen(out);
+    for (const unsigned char *c = (const unsigned char *)text; *c && n + 4 < cap; c++) {
         const bool plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') || (*c >= 'a' && *c <= 'z') ||
-                           strchr("-_.~/", *c);
-        bytes_printf(out, plain ? "%c" : "%%%02X", *c);
+                           strchr(signs, *c);
+        n += (size_t)snprintf(out + n, cap - n, plain ? "%c" : "%%%02X", *c);
     }
 }
 
 /* "/ORG/NAME/resolve/COMMIT/PATH" */
 static void path_of_file(const pull *p, char *out, size_t cap, const char *path)
 {
-    bytes text = bytes_empty(cap - 1);
-    bytes_printf(&text, "/%s/resolve/%s/", p->name->repo, p->listing.commit);
-    append_escaped(&text, path);
-    snprintf(out, cap, "%s", bytes_str(&text));
-    bytes_deinit(&text);
+    snprintf(out, cap, "/%s/resolve/%s/", p->name->repo, p->listing.commit);
+    append_escaped(out, cap, path, "-_.~/");
 }
 
 static err_code fetch_text(const pull *p, bytes *into, const char *path, size_t first_bytes,
@@ -67,15 +65,13 @@ static err_code fetch_document(const pull *p, bytes *into, const hub_file *f, si
 static err_code list_files(pull *p, err_detail *detail)
 {
     char path[HUB_REPO_MAX + 3 * HUB_REVISION_MAX + 64];
-    bytes text = bytes_empty(LISTING_BYTES), revision = bytes_empty(sizeof path);
-    for (const char *c = p->name->revision; *c; c++) { /* a slash in it is none of the path */
-        bytes_printf(&revision, *c == '/' ? "%%2F" : "%c", *c);
-    }
-    snprintf(path, sizeof path, "/api/models/%s/revision/%s?blobs=true", p->name->repo, bytes_str(&revision));
+    bytes text = bytes_empty(LISTING_BYTES);
+    snprintf(path, sizeof path, "/api/models/%s/revision/", p->name->repo);
+    append_escaped(path, sizeof path, p->name->revision, "-_.~"); /* a slash in it is none of the path */
+    snprintf(path + strlen(path), sizeof path - strlen(path), "?blobs=true");
     err_code err = fetch_text(p, &text, path, 0, detail);
     err = err ? err : hub_listing_read(&p->listing, bytes_str(&text), text.len, detail);
     bytes_deinit(&text);
-    bytes_deinit(&revision);
     return err;
 }
 
@@ -83,8 +79,12 @@ static err_code read_index(pull *p, const hub_file *f, err_detail *detail)
 {
     bytes text = bytes_empty(DOCUMENT_BYTES);
     err_code err = fetch_document(p, &text, f, 0, detail);
-    if (!err && json_parse(&p->index, bytes_str(&text), text.len, LIMIT_JSON_DEPTH, NULL) != ERR_OK) {
-        err = err_set(detail, ERR_CORRUPT, "its %s is not JSON", HUB_INDEX);
+    if (!err) {
+        err = json_parse(&p->index, bytes_str(&text), text.len, LIMIT_JSON_DEPTH, NULL);
+        err = err && err != ERR_NOMEM ? ERR_CORRUPT : err;
+        err = err ? err_set(detail, err, "its %s is not JSON%s", HUB_INDEX,
+                            err == ERR_NOMEM ? ", or too large for the memory" : "")
+                  : ERR_OK;
     }
     bytes_deinit(&text);
     return err;

@@ -510,36 +510,14 @@ static const char *const CALLS[] = {"sqlite3_open_v2",
                                     "pread",
                                     "write"};
 
-static int seen[sizeof CALLS / sizeof *CALLS]; /* how many there were when nothing failed */
+enum { N_CALLS = sizeof CALLS / sizeof *CALLS };
+static const char *call_name; /* as it is recorded */
 
-static void see(const char *name)
+static void count_calls(int n[N_CALLS])
 {
-    for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++) {
-        seen[i] += strcmp(CALLS[i], name) == 0;
+    for (size_t i = 0; i < N_CALLS; i++) {
+        n[i] = one_fails_counted(CALLS[i]);
     }
-}
-
-static char last[1 << 16]; /* what came of the call before, of which the numbers are `from` to `to` */
-static int from, to;
-static const char *call_name = "";
-
-static void end_lines(void)
-{
-    if (last[0]) {
-        from == to ? bytes_printf(&all, "  %s %d: %s\n", call_name, from, last)
-                   : bytes_printf(&all, "  %s %d to %d: %s\n", call_name, from, to, last);
-    }
-    last[0] = '\0';
-}
-
-static void say(int n, const char *what)
-{
-    if (strcmp(last, what) != 0) {
-        end_lines();
-        snprintf(last, sizeof last, "%s", what);
-        from = n;
-    }
-    to = n;
 }
 
 /* What an error says in full when it is said first; later its names. */
@@ -567,31 +545,15 @@ static history_store *fresh(void)
     return st;
 }
 
-/* From now on the nth call fails, or (NULL) all are counted. */
-static void begin(const char *call, int n)
-{
-    n_ids = 0;
-    if (!call) {
-        memset(seen, 0, sizeof seen);
-        one_fails_watch = see;
-    }
-    one_fails(call, n);
-}
-
-static bool end(void)
-{
-    one_fails_watch = NULL;
-    return one_fails_over();
-}
-
 /* A thing while the nth call fails; false: it has no nth call. */
 static bool try_thing(history_store **st, size_t thing, const char *call, int n)
 {
     bytes out = bytes_empty(1 << 20), text = bytes_empty(1 << 20);
     err_detail d = {0};
-    begin(call, n);
+    n_ids = 0;
+    one_fails(call, n);
     const err_code err = THINGS[thing].run(*st, &out, &d);
-    const bool had = end();
+    const bool had = one_fails_over();
     const int state = state_of(*st, "work");
     if (had || !call) {
         put_outcome(&text, err, &d);
@@ -600,7 +562,7 @@ static bool try_thing(history_store **st, size_t thing, const char *call, int n)
         bytes_append_str(&text, out.len ? "\n      " : "");
         put_text(&text, bytes_str(&out));
         bytes_printf(&text, state ? "\n      state %d" : "", state);
-        say(n, bytes_str(&text));
+        one_fails_say(&all, call_name, n, bytes_str(&text));
     }
     if (state) {
         history_store_close(*st);
@@ -613,6 +575,7 @@ static bool try_thing(history_store **st, size_t thing, const char *call, int n)
 
 static void test_things(void)
 {
+    int n_calls[N_CALLS];
     static const struct {
         const char *name;
         int code;
@@ -623,7 +586,8 @@ static void test_things(void)
         bytes_printf(&all, "%s\n", THINGS[thing].name);
         call_name = "nothing fails";
         try_thing(&st, thing, NULL, 0);
-        end_lines();
+        count_calls(n_calls);
+        one_fails_say(&all, NULL, 0, NULL);
         for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++) {
             const bool is_sql = strncmp(CALLS[i], "sqlite3", 7) == 0;
             const size_t n_codes = is_sql && THINGS[thing].has_codes ? sizeof CODES / sizeof *CODES : 1;
@@ -633,9 +597,9 @@ static void test_things(void)
                 snprintf(name, sizeof name, "%s%s%s", CALLS[i], is_sql ? " " : "",
                          is_sql ? CODES[code].name : "");
                 sql_code = CODES[code].code;
-                for (int n = 1; n <= seen[i] && try_thing(&st, thing, CALLS[i], n); n++) {
+                for (int n = 1; n <= n_calls[i] && try_thing(&st, thing, CALLS[i], n); n++) {
                 }
-                end_lines();
+                one_fails_say(&all, NULL, 0, NULL);
             }
         }
     }
@@ -655,10 +619,11 @@ static bool try_open(const char *what, const char *call, int n)
     } else {
         folder_remove(folder("opened"));
     }
-    begin(call, n);
+    n_ids = 0;
+    one_fails(call, n);
     const err_code err =
         history_store_open(&st, &(history_options){.dir = folder("opened"), .quota = QUOTA}, &d);
-    const bool had = end();
+    const bool had = one_fails_over();
     if (had || !call) {
         CHECK((err == ERR_OK) == (st != NULL));
         put_outcome(&text, err, &d);
@@ -672,7 +637,7 @@ static bool try_open(const char *what, const char *call, int n)
         }
         bytes_printf(&text, " state %d", st ? state_of(st, "opened") : -1);
         CHECK_OK(check_store(st, &d), d);
-        say(n, bytes_str(&text));
+        one_fails_say(&all, call_name, n, bytes_str(&text));
     }
     history_store_close(st);
     bytes_deinit(&text);
@@ -681,16 +646,18 @@ static bool try_open(const char *what, const char *call, int n)
 
 static void test_opening(const char *what)
 {
+    int n_calls[N_CALLS];
     bytes_printf(&all, "open %s\n", what);
     call_name = "nothing fails";
     try_open(what, NULL, 0);
-    end_lines();
+    count_calls(n_calls);
+    one_fails_say(&all, NULL, 0, NULL);
     for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++) {
         call_name = CALLS[i];
         sql_code = SQLITE_IOERR;
-        for (int n = 1; n <= seen[i] && try_open(what, CALLS[i], n); n++) {
+        for (int n = 1; n <= n_calls[i] && try_open(what, CALLS[i], n); n++) {
         }
-        end_lines();
+        one_fails_say(&all, NULL, 0, NULL);
     }
 }
 
@@ -711,9 +678,9 @@ static void test_codes(void)
         call_name = CODES[i].name;
         sql_code = CODES[i].code;
         try_thing(&st, 0, "sqlite3_exec", 1);
-        end_lines();
+        one_fails_say(&all, NULL, 0, NULL);
         try_open("made", "sqlite3_open_v2", 1);
-        end_lines();
+        one_fails_say(&all, NULL, 0, NULL);
     }
     history_store_close(st);
 }
