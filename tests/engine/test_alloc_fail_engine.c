@@ -1,11 +1,13 @@
 /* Every allocation of preparing a request, and of what an engine's sequences are made of, fails once. */
+#include "base/compiler.h"
+#include "base/log.h"
 #include "engine/cache/vision_cache.h"
 #include "engine/draft/draft.h"
 #include "engine/draft/lookup.h"
 #include "engine/request.h"
 #include "tests/alloc_fail.h"
 #include "tests/engine/answers.h"
-#include "base/file.h"
+#include "tests/recorded.h"
 
 enum { MAX_POINTS = 5000, LENGTH = 12 };
 
@@ -103,74 +105,172 @@ static err_code prepare_image(void *context)
 
 /* ---- the engine's own thread ---- */
 
-/* From the end of this request to that of the next the nth allocation fails; 0: none. */
-static _Atomic uint64_t fail_behind;
-static _Atomic size_t fail_n;
+/* The nth allocation fails: from the end of the answers that run to that of the next ones, or from what is first told of those
+ * that run. How many there are before an answer begins is not always the same. 0: none. */
+static _Atomic int32_t n_running;
+static _Atomic size_t fail_next, fail_n;
 
 static void on_event(void *ctx, gen_event *ev)
 {
-    const bool is_end = ev->type == GEN_DONE, begins = is_end && ev->request_id == fail_behind;
-    if (is_end) {
+    const bool is_last = ev->type == GEN_DONE && --n_running == 0;
+    const size_t next = fail_next; /* who waits for the event sets that of the next ones */
+    const size_t n = fail_n;
+    if (is_last) {
         alloc_fail_at(0);
     }
     answers_on_event(ctx, ev);
-    if (begins) {
-        alloc_fail_at(fail_n);
+    if (is_last) {
+        alloc_fail_at(next);
+    } else if (n) {
+        fail_n = 0;
+        alloc_fail_at(n);
     }
 }
 
 typedef struct ending {
-    int32_t ids[LENGTH], n;
+    int32_t ids[LENGTH], n, n_vectors, n_scored;
     gen_finish finish;
     err_code error;
+    char message[256];
 } ending;
 
-static ending run(engine *e, uint64_t id)
+/* Requests whose answers memory lacks for. */
+typedef enum request_kind {
+    PLAIN,
+    CACHED,
+    UNDRAFTED,
+    CHOICES,
+    FORMED,
+    IMAGE,
+    SCORED,
+    VECTORS,
+    RANKS,
+    N_KINDS
+} request_kind;
+
+/* scope: another one has other cached prompts. */
+static gen_request *prepare_kind(engine *e, request_kind kind, uint64_t scope)
 {
-    ending end = {.n = 0};
+    static const char TEXT[] = "What is 7 plus 5?";
+    static const grammar_spec form = {.kind = SPEC_TEXT, .text = "xxxxxxxxxxxx"};
+    static bytes png;
+    const gen_input inputs[] = {{.text = TEXT, .len = 4}, {.text = TEXT, .len = 7}};
+    gen_bias bias = {.id = 5, .bias = -1};
     gen_request *r = NULL;
     gen_params p;
     err_detail d = {0};
-    bool is_done = false;
     gen_params_init(&p);
     p.temperature = 0;
     p.max_tokens = LENGTH;
     p.ignore_eos = true;
     p.n_top_logprobs = 1;
-    CHECK_OK(engine_prepare_text(e, &r, "What is 7 plus 5?", 17, true, 0, &p, &d), d);
-    p.biases = &(gen_bias){.id = 5, .bias = -1};
+    p.biases = &bias;
     p.n_biases = 1;
+    p.n_choices = kind == CHOICES ? 2 : 1;
+    p.scores_prompt = kind == SCORED;
+    p.no_draft = kind == UNDRAFTED;
+    if (kind == VECTORS || kind == RANKS) {
+        const gen_pool pool = kind == VECTORS ? GEN_POOL_MEAN : GEN_POOL_YES;
+        CHECK_OK(engine_prepare_inputs(e, &r, inputs, 2, pool, scope, &d), d);
+        return r;
+    }
+    if (kind != FORMED && kind != IMAGE) {
+        CHECK_OK(engine_prepare_text(e, &r, TEXT, sizeof TEXT - 1, true, scope, &p, &d), d);
+        return r;
+    }
+    if (!png.data) {
+        png = bytes_empty(1 << 20);
+        CHECK_OK(file_read(&png, check_data("tiny/cases/img_a.png"), &d), d);
+    }
+    chat_input *in = chat_input_create((size_t)1 << 20);
+    chat_part parts[] = {{.kind = CHAT_TEXT, .text = TEXT, .text_len = sizeof TEXT - 1},
+                         {.kind = CHAT_IMAGE, .data = (const uint8_t *)png.data, .data_bytes = png.len}};
+    chat_message one = {.role = CHAT_USER, .parts = parts, .n_parts = kind == IMAGE ? 2 : 1};
+    CHECK(in != NULL);
+    in->messages = &one;
+    in->n_messages = 1;
+    in->params = p;
+    in->scope = scope;
+    in->form = kind == FORMED ? &form : NULL;
+    CHECK_OK(engine_prepare(e, &r, in, NULL, &d), d);
+    chat_input_destroy(in);
+    return r;
+}
+
+static ending run(engine *e, uint64_t id, request_kind kind)
+{
+    ending end = {.n = 0};
+    gen_request *r = prepare_kind(e, kind, kind == CACHED ? 0 : id);
+    int32_t n_left = 1;
+    if (gen_request_next(r)) {
+        gen_request_set_id(gen_request_next(r), id + 1);
+        n_left++;
+    }
+    n_running = n_left;
     answers_submit(e, r, id);
-    while (!is_done) {
+    while (n_left > 0) {
         void *message = NULL;
         if (!mailbox_pop_wait(answer_events, &message, ANSWER_WAIT_MS)) {
             check_fail(__FILE__, __LINE__, "no event for a minute");
             exit(1);
         }
         gen_event *ev = message;
-        CHECK_INT(ev->request_id, id);
-        for (int32_t i = 0; ev->type == GEN_TOKENS && i < ev->n_tokens && end.n < LENGTH; i++) {
+        CHECK(ev->request_id - id <= 1);
+        for (int32_t i = 0;
+             ev->type == GEN_TOKENS && ev->request_id == id && i < ev->n_tokens && end.n < LENGTH; i++) {
             end.ids[end.n++] = ev->tokens[i];
         }
+        end.n_vectors += ev->type == GEN_VECTOR;
+        end.n_scored += ev->type == GEN_PROMPT ? ev->n_tokens : 0;
         if (ev->type == GEN_DONE) {
-            is_done = true;
-            end.finish = ev->finish;
-            end.error = ev->error;
+            n_left--;
+            if (end.finish != GEN_FINISH_ERROR) { /* of several the first that failed */
+                end.finish = ev->finish;
+                end.error = ev->error;
+                snprintf(end.message, sizeof end.message, "%s", ev->message);
+            }
         }
         gen_event_free(ev);
     }
     return end;
 }
 
-/* An answer that memory lacks for ends with that error, once, or is what it would be; the next one is. */
-static void test_answers(const char *dir)
+/* What came of the answers of a kind, each once. */
+typedef struct outcomes {
+    char lines[32][300];
+    size_t n;
+} outcomes;
+
+static void note_ending(outcomes *o, const ending *end)
 {
-    enum { POINTS = 44 };
+    char is[300];
+    size_t at = 0;
+    snprintf(is, sizeof is, "%s", end->finish == GEN_FINISH_ERROR ? end->message : "whole");
+    while (at < o->n && strcmp(o->lines[at], is) < 0) {
+        at++;
+    }
+    if (at < o->n && strcmp(o->lines[at], is) == 0) {
+        return;
+    }
+    CHECK(o->n < ARRAY_LEN(o->lines));
+    memmove(o->lines + at + 1, o->lines + at, (o->n - at) * sizeof *o->lines);
+    memcpy(o->lines[at], is, sizeof is);
+    o->n++;
+}
+
+/* An answer that memory lacks for ends with that error, once, or is what it would be; the next one is. */
+static void test_answers(const char *dir, const char *template)
+{
+    static const char *const NAMES[] = {"plain", "cached", "undrafted", "choices", "formed",
+                                        "image", "scored", "vectors",   "ranks"};
+    enum { PASSES = 4, EARLY = 12, CALM = 12 };
     engine *e = NULL;
     err_detail d = {0};
+    bytes out = bytes_empty(1 << 16);
     engine_options opt = {.model_dir = dir,
+                          .template_file = template,
                           .n_ctx = 1024,
-                          .n_parallel = 1,
+                          .n_parallel = 2,
                           .n_threads = 1,
                           .cache_mib = 16,
                           .cpu_mask = test_cpu_mask(),
@@ -181,29 +281,42 @@ static void test_answers(const char *dir)
         exit(1);
     }
     uint64_t id = 1;
-    int32_t n_failed = 0, n_begun = 0;
-    const ending wanted = run(e, id++);
-    CHECK_INT(wanted.finish, GEN_FINISH_LENGTH);
-    for (size_t n = 0; n <= POINTS; n++) { /* the end of each lets an allocation of the next fail */
-        engine_clear_cache(e, NULL);
-        fail_behind = id;
-        fail_n = n < POINTS ? n + 1 : 0;
-        const ending end = run(e, id++);
-        CHECK(end.n <= LENGTH && memcmp(end.ids, wanted.ids, (size_t)end.n * sizeof *end.ids) == 0);
-        const bool failed = end.finish == GEN_FINISH_ERROR;
-        CHECK(failed ? n > 0 && end.error == ERR_NOMEM : end.finish == GEN_FINISH_LENGTH && end.n == LENGTH);
-        n_failed += failed;
-        n_begun += failed && end.n > 0;
+    for (request_kind kind = 0; kind < N_KINDS; kind++, id += 2) {
+        outcomes seen = {.n = 0};
+        int32_t n_calm = 0;
+        const ending wanted = run(e, id, kind);
+        CHECK(wanted.finish != GEN_FINISH_ERROR);
+        for (size_t n = 0; n < PASSES * EARLY || n_calm < CALM; n++) {
+            const bool is_early = n < PASSES * EARLY;
+            fail_next = n + 1 < PASSES * EARLY ? 1 + (n + 1) % EARLY : 0;
+            fail_n = is_early ? 0 : n + 1 - PASSES * EARLY;
+            id += 2;
+            const ending end = run(e, id, kind);
+            const bool failed = end.finish == GEN_FINISH_ERROR;
+            CHECK(end.n <= LENGTH && memcmp(end.ids, wanted.ids, (size_t)end.n * sizeof *end.ids) == 0);
+            CHECK(failed ? end.error == ERR_NOMEM
+                         : end.n == wanted.n && end.n_vectors == wanted.n_vectors &&
+                               end.n_scored == wanted.n_scored);
+            n_calm = failed || is_early ? 0 : n_calm + 1;
+            note_ending(&seen, &end);
+        }
+        fail_n = 0;
+        id += 2;
+        const ending after = run(e, id, kind);
+        CHECK(after.n == wanted.n && memcmp(after.ids, wanted.ids, (size_t)after.n * sizeof *after.ids) == 0);
+        bytes_printf(&out, "%s\n", NAMES[kind]);
+        for (size_t i = 0; i < seen.n; i++) {
+            bytes_printf(&out, "  %s\n", seen.lines[i]);
+        }
     }
-    const ending after = run(e, id);
-    CHECK(after.n == LENGTH && memcmp(after.ids, wanted.ids, sizeof wanted.ids) == 0);
-    printf("answers that ended for lack of memory: %d, of them in the middle %d\n", n_failed, n_begun);
-    CHECK(n_failed > n_begun && n_begun >= LENGTH / 2);
+    recorded_check("engine/alloc_fail_engine.txt", bytes_str(&out));
+    bytes_deinit(&out);
     engine_close(e);
 }
 
 int main(void)
 {
+    log_set_level(LOG_OFF);
     static char dir[4096], tiny[4096], template[] = PARLEY_SOURCE_DIR "/tools/seedling/chat_template.jinja";
     snprintf(dir, sizeof dir, "%s/assets/seedling", PARLEY_SOURCE_DIR);
     answers_begin();
@@ -218,7 +331,7 @@ int main(void)
     CHECK(n_text >= 5 && n_tokens >= 3 && n_chat >= 10);
     engine_close(e);
     snprintf(tiny, sizeof tiny, "%s", check_data("tiny"));
-    test_answers(tiny);
+    test_answers(tiny, template);
     e = answers_open(&(engine_options){
         .model_dir = tiny, .template_file = template, .n_ctx = 1024, .n_parallel = 1, .n_threads = 1});
     CHECK_INT(prepare_image(e), ERR_OK);

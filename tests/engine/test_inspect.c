@@ -1,10 +1,13 @@
 /* inspect: what it says of a folder and of a GGUF file, and why one cannot be loaded. */
+#define _GNU_SOURCE /* memmem */
 #include "engine/inspect.h"
 
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/compiler.h"
+#include "base/file.h"
+#include "engine/engine.h"
 #include "tests/model/random_families.h"
 #include "tests/model/tool.h"
 
@@ -148,11 +151,119 @@ static void test_folder(void)
     bytes_deinit(&out);
 }
 
+/* ---- before a model is there ---- */
+
+static void check_config(const char *text, err_code wanted, const char *says)
+{
+    err_detail d = {0};
+    CHECK_INT(inspect_config(text, strlen(text), &d), wanted);
+    CHECK(strstr(d.text, says) != NULL);
+}
+
+static void test_config(void)
+{
+    err_detail d = {0};
+    bytes text = bytes_empty(1 << 20);
+    CHECK_OK(file_read(&text, check_data("tiny/config.json"), &d), d);
+    check_config(bytes_str(&text), ERR_OK, "");
+    check_config("{\"model_type\":\"nothing\"}", ERR_UNSUPPORTED, "the model");
+    check_config("{", ERR_INVALID, "line 1");
+    bytes_deinit(&text);
+}
+
+/* Where a tensor's type stands in a GGUF file: behind its name and its dimensions. */
+static char *type_of(bytes *file, const char *name)
+{
+    char *at = memmem(file->data, file->len, name, strlen(name));
+    uint32_t n_dims = 0;
+    CHECK(at != NULL);
+    at += strlen(name);
+    memcpy(&n_dims, at, sizeof n_dims);
+    CHECK(n_dims >= 1 && n_dims <= 4);
+    return at + sizeof n_dims + n_dims * sizeof(uint64_t);
+}
+
+/* What is fetched of a GGUF file before the rest is: enough to refuse it, or not yet. */
+static void test_head(const char *path)
+{
+    enum { I32 = 26 };
+    static const char ARCHITECTURE[] = "qwen35";
+    bytes file = bytes_empty((size_t)16 << 20);
+    err_detail d = {0};
+    bool is_whole = false;
+    CHECK_OK(file_read(&file, path, &d), d);
+    const size_t n_file = file.len;
+    size_t n_head = 0;
+    for (size_t n = 1024; n < n_file && !is_whole; n += 1024) { /* from the first on that is enough, it is */
+        CHECK_OK(inspect_gguf_head(file.data, n, n_file, true, &is_whole, &d), d);
+        n_head = n;
+    }
+    CHECK(is_whole && n_head > 16384 && n_head < n_file / 2);
+    CHECK_OK(inspect_gguf_head(file.data, n_head - 1024, n_file, true, &is_whole, &d), d);
+    CHECK(!is_whole);
+    CHECK_INT(inspect_gguf_head(file.data, n_head, n_head, true, &is_whole, &d), ERR_CORRUPT);
+    CHECK(strstr(d.text, "the model") != NULL);
+
+    char *type = type_of(&file, "blk.0.attn_norm.weight"), was[4];
+    const uint32_t other = I32;
+    memcpy(was, type, sizeof was);
+    memcpy(type, &other, sizeof other);
+    CHECK_INT(inspect_gguf_head(file.data, n_head, n_file, true, &is_whole, &d), ERR_UNSUPPORTED);
+    CHECK(strstr(d.text, "type I32,") != NULL && strstr(d.text, "the model") != NULL);
+    memcpy(type, was, sizeof was);
+    CHECK_OK(inspect_gguf_head(file.data, n_head, n_file, true, &is_whole, &d), d);
+
+    char *architecture = memmem(file.data, n_head, ARCHITECTURE, strlen(ARCHITECTURE));
+    CHECK(architecture != NULL);
+    memcpy(architecture, "qwen99", strlen(ARCHITECTURE));
+    CHECK_INT(inspect_gguf_head(file.data, n_head, n_file, true, &is_whole, &d), ERR_UNSUPPORTED);
+    CHECK(strstr(d.text, "qwen99") != NULL && strstr(d.text, "the model") != NULL);
+    CHECK_OK(inspect_gguf_head(file.data, n_head, n_file, false, &is_whole, &d),
+             d); /* a further part says nothing of it */
+    bytes_deinit(&file);
+}
+
+/* ---- a checkpoint with weights in blocks ---- */
+
+typedef struct told {
+    double last;
+    int n;
+} told;
+
+static void on_load(void *ctx, const char *stage, double fraction)
+{
+    told *t = ctx;
+    CHECK_STR(stage, "weights");
+    CHECK(fraction >= t->last && fraction <= 1.0);
+    t->last = fraction;
+    t->n++;
+}
+
+static void test_convert(const char *folder, double bytes_q8)
+{
+    char out[4096], missing[4200];
+    err_detail d = {0};
+    told t = {.n = 0};
+    engine_convert_options o = {
+        .layer_bits = 8, .head_bits = 8, .n_threads = 1, .on_load = on_load, .on_load_ctx = &t};
+    snprintf(out, sizeof out, "%s/q8", folder);
+    CHECK_OK(engine_convert(check_data("tiny"), out, &o, &d), d);
+    CHECK(t.n > 2 && t.last == 1.0);
+    json_doc *doc = inspect(out);
+    CHECK_INT(number(doc, "weight_bytes"), bytes_q8);
+    CHECK(number(doc, "weight_bytes_q8") == number(doc, "weight_bytes"));
+    json_free(doc);
+    o.on_load = NULL;
+    snprintf(missing, sizeof missing, "%s/missing", folder);
+    CHECK_INT(engine_convert(missing, out, &o, &d), ERR_NOT_FOUND);
+}
+
 int main(void)
 {
-    char folder[] = "/tmp/parley_inspect_XXXXXX", path[4096], vision[4096];
-    CHECK(mkdtemp(folder) != NULL);
+    char folder[FOLDER_NAME], path[4096];
+    folder_make(folder);
     test_folder();
+    test_config();
     json_doc *a = inspect(check_data("tiny"));
     check_rows(a);
     CHECK(number(a, "bytes_bf16") > 0 && number(a, "bytes_q8_0") < 0);
@@ -160,13 +271,13 @@ int main(void)
     CHECK(number(a, "weight_bytes_q8") < number(a, "weight_bytes"));
     CHECK(number(a, "weight_bytes_q4") < number(a, "weight_bytes_q8"));
     snprintf(path, sizeof path, "%s/m.gguf", folder);
-    snprintf(vision, sizeof vision, "%s/mmproj-m.gguf", folder);
     CHECK_INT(tool_run_3("make_gguf", check_data("tiny"), path, "q8_0"), 0);
     json_doc *b = inspect(path);
     CHECK(number(b, "parameters") == number(a, "parameters"));
     CHECK(number(b, "bytes_q8_0") > 0 && number(b, "bytes_f32") > 0);
     CHECK(number(b, "weight_bytes") < number(a, "weight_bytes"));
     CHECK(number(b, "weight_bytes_q4") <= number(b, "weight_bytes"));
+    test_head(path);
     CHECK_INT(truncate(path, 100000), 0);
     bytes out;
     err_detail d = {0};
@@ -174,8 +285,8 @@ int main(void)
     CHECK_INT(inspect_model(&out, path, NULL, false, &d), ERR_CORRUPT);
     CHECK(strstr(d.text, "m.gguf") != NULL && out.len == 0);
     bytes_deinit(&out);
+    test_convert(folder, number(a, "weight_bytes_q8"));
     json_free(a);
     json_free(b);
-    CHECK(unlink(path) == 0 && unlink(vision) == 0 && rmdir(folder) == 0);
     CHECK_DONE();
 }
