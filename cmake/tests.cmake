@@ -68,11 +68,11 @@ target_link_libraries(schema_walks PRIVATE parley_engine)
 add_test(NAME text/schemas COMMAND ${CMAKE_SOURCE_DIR}/tests/text/grammar/schemas/run $<TARGET_FILE:schema_walks>)
 set_tests_properties(text/schemas PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS text)
 
-# The kernels for AMX over an emulated tile unit.
-target_sources(test_ops PRIVATE ${CMAKE_SOURCE_DIR}/tests/compute/kernels/amx_emulated.c)
+# The kernels for AMX over an emulated tile unit, those for BF16 over emulated instructions.
+set(emulated ${CMAKE_SOURCE_DIR}/tests/compute/kernels/amx_emulated.c ${CMAKE_SOURCE_DIR}/tests/compute/kernels/bf16_emulated.c)
+target_sources(test_ops PRIVATE ${emulated})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/compute/kernels/amx_emulated.c PROPERTIES COMPILE_OPTIONS
-        "${avx512};${level}")
+    set_source_files_properties(${emulated} PROPERTIES COMPILE_OPTIONS "${avx512};${level}")
 endif()
 
 # The conversations that bench_text measures are also tested.

@@ -49,10 +49,11 @@ static inline void attend_naive(double *out, const float *q, const float *k, con
         sum += s[j];
     }
     sum += sink ? exp((double)*sink - top) : 0;
-    for (size_t i = 0; i < hd; i++) {
-        out[i] = 0;
-        for (size_t j = first; j < n; j++) {
-            out[i] += s[j] / sum * (double)v[j * stride + i];
+    memset(out, 0, hd * sizeof *out);
+    for (size_t j = first; j < n; j++) {
+        const double weight = s[j] / sum;
+        for (size_t i = 0; i < hd; i++) {
+            out[i] += weight * (double)v[j * stride + i];
         }
     }
 }
