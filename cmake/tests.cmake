@@ -146,3 +146,5 @@ set(failing open openat mkdir mkdirat flock fsync rename renameat symlinkat unli
     opendir pread read write pwrite malloc calloc realloc)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_hub_pull PRIVATE ${failing})
+# Files of images and frames that the test makes up.
+target_link_options(test_upstream_media PRIVATE -Wl,--wrap=media_copy)

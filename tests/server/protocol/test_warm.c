@@ -1,0 +1,94 @@
+/* warm: which prompts of a file are computed for whom, and which are left out, with the double of the engine: what is logged
+ * and told as progress, line by line. */
+#include "server/protocol/dialects/warm.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "tests/folder.h"
+#include "tests/said.h"
+
+static engine *e;
+static warm *w;
+static bytes told;
+static atomic_bool stops;
+static int stop_at; /* after so many values; 0: never */
+
+static void on_event(void *ctx, gen_event *event)
+{
+    (void)ctx;
+    CHECK(event->request_id & WARM_ID);
+    warm_on_event(w, event);
+}
+
+static void progress(void *ctx, const char *stage, double fraction)
+{
+    CHECK(ctx == &told);
+    bytes_printf(&told, "%s %.2f\n", stage, fraction);
+    if (stop_at > 0 && --stop_at == 0) {
+        atomic_store(&stops, true);
+    }
+}
+
+/* What is said of a file with this text, but for places and times. */
+static void check(const char *text, size_t n_scopes, const char *expected)
+{
+    static const uint64_t SCOPES[] = {7, 8};
+    char folder[FOLDER_NAME], path[FOLDER_NAME + 16];
+    folder_make(folder);
+    snprintf(path, sizeof path, "%s/prompts", folder);
+    FILE *f = text ? fopen(path, "w") : NULL;
+    CHECK(!text || (f && fputs(text, f) >= 0 && fclose(f) == 0));
+    const warm_order o = {.file = path,
+                          .engine = e,
+                          .scopes = SCOPES,
+                          .n_scopes = n_scopes,
+                          .stops = &stops,
+                          .progress = progress,
+                          .ctx = &told};
+    bytes_clear(&told);
+    atomic_store(&stops, false);
+    said_begin();
+    warm_run(w, &o);
+    said_end();
+    for (char *line = said_err, *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        const char *place = strstr(line, path), *ms = strstr(line, " tokens computed in ");
+        if (ms) {
+            bytes_printf(&told, "%.*sFILE%.*s\n", (int)(place - line), line, (int)(ms + 7 - place) - (int)strlen(path),
+                         place + strlen(path));
+        } else {
+            bytes_printf(&told, "%.*sFILE%s\n", place ? (int)(place - line) : 0, line,
+                         place ? place + strlen(path) : line);
+        }
+    }
+    CHECK_STR(bytes_str(&told), expected);
+}
+
+int main(void)
+{
+    const engine_options options = {.on_event = on_event};
+    err_detail d = {0};
+    log_set_format(LOG_JOURNAL);
+    bytes_init(&told, 1 << 20);
+    w = warm_create();
+    CHECK(w != NULL);
+    CHECK_OK(engine_open(&e, &options, &d), d);
+    check(NULL, 1, "");
+    check("", 1, "");
+    check("\"a prompt\"\n\n  \t\r\n{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n[{\"role\":\"user\",\"content\":\"hello\"}]", 2, "");
+    check(" [\"a\", {\"prompt\":\"b\"}]", 1, "");
+    check("[{\"role\":\"user\",\"content\":\"one line\"}]\n[{\"role\":\"user\",\"content\":\"x\"}]\n", 1, "");
+    check("5\nnull\n{\"messages\":5}\n{}\n\"x\"", 1, "");
+    check("{\"messages\":[{\"role\":\"user\",\"content\":\"!fail\"}]}\n\"good\"", 2, "");
+    check("\"broken", 1, "");
+    stop_at = 2;
+    check("\"a\"\n\"b\"\n\"c\"\n", 2, "");
+    warm_destroy(w);
+    warm_destroy(NULL);
+    engine_close(e);
+    bytes_deinit(&told);
+    CHECK_DONE();
+}
