@@ -148,3 +148,5 @@ list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_hub_pull PRIVATE ${failing})
 # Files of images and frames that the test makes up.
 target_link_options(test_upstream_media PRIVATE -Wl,--wrap=media_copy)
+# Prompts that are computed by the double of the engine.
+target_sources(test_warm PRIVATE ${fake_sources})

@@ -57,14 +57,19 @@ static void check(const char *text, size_t n_scopes, const char *expected)
         *end = '\0';
         const char *place = strstr(line, path), *ms = strstr(line, " tokens computed in ");
         if (ms) {
-            bytes_printf(&told, "%.*sFILE%.*s\n", (int)(place - line), line, (int)(ms + 7 - place) - (int)strlen(path),
-                         place + strlen(path));
+            bytes_printf(&told, "%.*sFILE%.*s\n", (int)(place - line), line,
+                         (int)(ms + 7 - place) - (int)strlen(path), place + strlen(path));
         } else {
             bytes_printf(&told, "%.*sFILE%s\n", place ? (int)(place - line) : 0, line,
                          place ? place + strlen(path) : line);
         }
     }
-    CHECK_STR(bytes_str(&told), expected);
+    if (text) {
+        CHECK_STR(bytes_str(&told), expected);
+    } else { /* and why, with its path */
+        CHECK_HAS(bytes_str(&told), expected);
+        CHECK_HAS(bytes_str(&told), "no such file");
+    }
 }
 
 int main(void)
@@ -76,16 +81,30 @@ int main(void)
     w = warm_create();
     CHECK(w != NULL);
     CHECK_OK(engine_open(&e, &options, &d), d);
-    check(NULL, 1, "");
-    check("", 1, "");
-    check("\"a prompt\"\n\n  \t\r\n{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n[{\"role\":\"user\",\"content\":\"hello\"}]", 2, "");
-    check(" [\"a\", {\"prompt\":\"b\"}]", 1, "");
-    check("[{\"role\":\"user\",\"content\":\"one line\"}]\n[{\"role\":\"user\",\"content\":\"x\"}]\n", 1, "");
-    check("5\nnull\n{\"messages\":5}\n{}\n\"x\"", 1, "");
-    check("{\"messages\":[{\"role\":\"user\",\"content\":\"!fail\"}]}\n\"good\"", 2, "");
-    check("\"broken", 1, "");
+    check(NULL, 1, "<4>load --warm-prompts FILE is not used: ");
+    check("", 1, "<6>load 0 prompts of FILE: 0 tokens\n");
+    check("\"a prompt\"\n\n  "
+          "\t\r\n{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n[{\"role\":\"user\",\"content\":"
+          "\"hello\"}]",
+          2,
+          "warm prompts 0.00\nwarm prompts 0.33\nwarm prompts 0.67\n<6>load 3 prompts of FILE: 28 tokens\n");
+    check(" [\"a\", {\"prompt\":\"b\"}]", 1,
+          "warm prompts 0.00\nwarm prompts 0.50\n<6>load 2 prompts of FILE: -4 tokens\n");
+    check("[{\"role\":\"user\",\"content\":\"one line\"}]\n[{\"role\":\"user\",\"content\":\"x\"}]\n", 1,
+          "warm prompts 0.00\nwarm prompts 0.50\n<6>load 2 prompts of FILE: 11 tokens\n");
+    check("5\nnull\n{\"messages\":5}\n{}\n\"x\"", 1,
+          "warm prompts 0.00\nwarm prompts 0.20\nwarm prompts 0.40\nwarm prompts 0.60\nwarm prompts "
+          "0.80\n<4>load prompt 1 of FILE is left out: it is neither a request, nor messages, nor a "
+          "text\n<4>load prompt 2 of FILE is left out: it is neither a request, nor messages, nor a "
+          "text\n<4>load prompt 3 of FILE is left out: messages must be a list of 1 to 1024 "
+          "messages\n<4>load prompt 4 of FILE is left out: prompt must be a text, a list of token ids, or a "
+          "list of texts or of such lists\n<6>load 5 prompts of FILE: -2 tokens\n");
+    check("\"broken", 1,
+          "<4>load --warm-prompts FILE is not used: JSON is not valid: the end of the text inside a string, "
+          "at line 2, column 9\n");
     stop_at = 2;
-    check("\"a\"\n\"b\"\n\"c\"\n", 2, "");
+    check("\"a\"\n\"b\"\n\"c\"\n", 2,
+          "warm prompts 0.00\nwarm prompts 0.33\n<6>load 2 prompts of FILE: -4 tokens\n");
     warm_destroy(w);
     warm_destroy(NULL);
     engine_close(e);
