@@ -308,6 +308,9 @@ test('settings and drafts are kept, and work where nothing can be kept', () => {
     store.set('parley.drafts', '{');
     store.set('parley.settings', '{');
     assert.deepEqual([readDrafts(), new Settings().get('theme')], [{}, 'system']);
+    globalThis.localStorage = new Proxy({}, { get() { throw new Error('forbidden'); }, ownKeys() { throw new Error('forbidden'); } });
+    assert.deepEqual([readDrafts(), new Settings().get('theme')], [{}, 'system'], 'where there is no storage');
+    globalThis.localStorage = makeStorage(store);
     globalThis.localStorage.setItem = () => {
         throw new Error('full');
     };

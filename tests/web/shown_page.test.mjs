@@ -105,6 +105,14 @@ const selects = (node, isCollapsed = false) => async () => {
     await time.pass(250);
     globalThis.getSelection = real;
 };
+/** It scrolls while words are selected; what of it was quoted before. */
+const scrolls = (quote) => async (view) => {
+    const { getSelection: real } = globalThis;
+    globalThis.getSelection = () => ({ isCollapsed: false, rangeCount: 1, anchorNode: null, toString: () => 'words', getRangeAt: () => ({ commonAncestorContainer: { nodeType: 1, ...inText }, getBoundingClientRect: () => ({ right: 7, bottom: 8 }) }) });
+    view.quote = quote;
+    await hears('scroll')(view);
+    globalThis.getSelection = real;
+};
 const inText = { closest: (selector) => /\.prose/.test(selector) };
 const KEYS = ['Escape', 'Ctrl+Shift+O', 'Meta+b', 'Ctrl+Shift+b', 'Ctrl+/', 'Ctrl+,', 'Ctrl+k', 'Ctrl+Shift+K', 'Ctrl+Shift+q', 'Ctrl+Shift+Backspace', 'Shift+o', 'b'];
 const keys = (...names) => Object.fromEntries(names.map((name) => [`key ${name}`, key(name)]));
@@ -191,6 +199,8 @@ written('page', [
         'code': (view) => handlerOf(view, 'show-preview')({ code: '<p>', language: 'html' }),
         'the settings are closed': closes('settings', (view) => (view.enteringKey = true)), 'the preview is closed': closes('preview', (view) => (view.preview = { versions: [], at: 0 })), 'a dialog is closed, the focus in it': closes('other', () => (document.activeElement = new Node('inside')), true),
         'a dialog is closed, the focus elsewhere': closes('other', () => (document.activeElement = new Node('elsewhere'))), 'a dialog is closed, the focus nowhere': closes('other', () => (document.activeElement = document.body)),
+        'it scrolls, as words are selected': scrolls(null), 'it scrolls, as words are quoted': scrolls({ text: 'x', right: 1, bottom: 2 }), 'a sample that cannot be sent': (view) => handlerOf(view, 'send-sample')({ files: [new File([new Uint8Array([0, 1, 2])], 'a.bin'), new File([new Uint8Array([0, 1, 2])], 'b.bin')], text: 'Q' }),
+        'another conversation, by no address': (view) => ((location.hash = ''), (view.chat.current = { ...view.chat.current, head: null }), tells('conversation')(view)), 'an empty conversation, by another address': (view) => ((location.hash = '#/c/c9'), (view.chat.current = { ...view.chat.current, head: null }), tells('conversation')(view)),
         'somebody looks again': looks((view) => (view.unseen = true)), 'somebody looks again, at nothing new': looks(() => {}), 'nobody looks': async (view) => ((view.unseen = true), hears('visibilitychange')(view)),
         'an answer ended, and it is told': ends({ status: 'done' }), 'an answer failed, and it is told': ends({ status: 'failed' }), 'an answer ended, and it may not be told': ends({}, 'denied'), 'an answer ended, and it cannot be told': ends({}, 'granted', true), 'an answer ended, and nothing can be told': ends({}, null),
         'a notice, for six seconds': async (view) => (tells('notice', { text: 'x' })(view), await time.pass(5999), done.push(`it says ${view.notice?.text}`), await time.pass(1)), 'a second notice': async (view) => (tells('notice', { text: 'x' })(view), await time.pass(5000), tells('notice', { text: 'y' })(view), await time.pass(5999)),

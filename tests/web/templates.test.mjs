@@ -102,6 +102,14 @@ const WHOLE = {
         "a<details>x</details>":
             "<p dir=\"auto\">a<details>x</details></p>",
     },
+    "what stands in items of lists": {
+        "- <details>\n  x *y*\n  </details>":
+            "<ul dir=\"ltr\"><li dir=\"auto\"><details class=\"folded\"><summary>Details</summary><div><p dir=\"auto\">x <em>y</em></p></div></details></li></ul>",
+        "- [ ] a\n\n- [x] b":
+            "<ul dir=\"ltr\"><li class=\"task\" dir=\"auto\"><span class=\"box\" role=\"img\" aria-label=\"not done\"></span><div><p dir=\"auto\">a</p></div></li><li class=\"task\" dir=\"auto\"><span class=\"box\" role=\"img\" aria-label=\"done\">*</span><div><p dir=\"auto\">b</p></div></li></ul>",
+        "- a\n\n  [^1]: note *x*\n- b":
+            "<ul dir=\"ltr\"><li dir=\"auto\"><p dir=\"auto\">a</p><aside class=\"footnote\" data-footnote=\"1\" tabindex=\"-1\" aria-label=\"Footnote 1\"><button type=\"button\" class=\"footnote-back\" data-footnote-back=\"1\" aria-label=\"Back to the text\">1</button><div><p dir=\"auto\">note <em>x</em></p></div></aside></li><li dir=\"auto\"><p dir=\"auto\">b</p></li></ul>",
+    },
     "footnotes and their marks": {
         "Text[^1] and[^b](x).\n\n[^1]: Foot *note*\n    second line\n\n    para\n[^2]: other\n\nend":
             "<p dir=\"auto\">Text<sup class=\"footnote-ref\"><button type=\"button\" data-footnote-ref=\"1\" aria-label=\"Footnote 1\">1</button></sup> and^b.</p><aside class=\"footnote\" data-footnote=\"1\" tabindex=\"-1\" aria-label=\"Footnote 1\"><button type=\"button\" class=\"footnote-back\" data-footnote-back=\"1\" aria-label=\"Back to the text\">1</button><div><p dir=\"auto\">Foot <em>note</em><br />second line</p><p dir=\"auto\">para</p></div></aside><aside class=\"footnote\" data-footnote=\"2\" tabindex=\"-1\" aria-label=\"Footnote 2\"><button type=\"button\" class=\"footnote-back\" data-footnote-back=\"2\" aria-label=\"Back to the text\">2</button><div><p dir=\"auto\">other</p></div></aside><p dir=\"auto\">end</p>",

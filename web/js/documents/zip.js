@@ -17,7 +17,6 @@ const MAX_TOTAL = 128 << 20;
 /** No document shrinks more than this: what does is made to fill memory. */
 const MAX_RATIO = 500;
 const RATIO_FROM = 4 << 20;
-const CHUNK = 1 << 16;
 
 const END = 0x06054b50;
 const END_BYTES = 22;
@@ -113,27 +112,31 @@ export class Zip {
 
     /** @param {ReadableStream<Uint8Array>} stream @param {Entry} entry @param {number} limit */
     async #gather(stream, entry, limit) {
-        let bytes = new Uint8Array(Math.min(limit, Math.max(CHUNK, entry.size)));
+        const pieces = [];
         let n = 0;
+        const whole = () => {
+            const bytes = new Uint8Array(n);
+            let at = 0;
+            for (const piece of pieces) {
+                bytes.set(piece, at);
+                at += piece.length;
+            }
+            return bytes;
+        };
         const reader = stream.getReader();
         try {
             for (;;) {
                 const { done, value } = await reader.read();
-                if (done) return { bytes: bytes.subarray(0, n), more: false };
+                if (done) return { bytes: whole(), more: false };
                 const fits = value.subarray(0, limit - n);
-                if (n + fits.length > bytes.length) {
-                    const larger = new Uint8Array(Math.min(limit, Math.max(2 * bytes.length, n + fits.length)));
-                    larger.set(bytes.subarray(0, n));
-                    bytes = larger;
-                }
-                bytes.set(fits, n);
+                pieces.push(fits);
                 n += fits.length;
                 if (n > RATIO_FROM && n > MAX_RATIO * entry.packed) {
                     throw new Refusal(t`${this.file.name} grows more than ${MAX_RATIO}-fold when it is unpacked, as no document does, so it was not opened. Save the document anew and add that.`);
                 }
                 if (fits.length < value.length) {
                     await reader.cancel();
-                    return { bytes: bytes.subarray(0, n), more: true };
+                    return { bytes: whole(), more: true };
                 }
             }
         } catch (error) {

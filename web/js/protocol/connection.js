@@ -77,7 +77,7 @@ export class Run {
         this.abort = null;
         /** How often in a row HTTP failed it. */
         this.tries = 0;
-        this.retryTimer = 0;
+        this.retryTimer = undefined;
         this.cancelled = false;
     }
 
@@ -125,11 +125,11 @@ export class Connection extends EventTarget {
         /** @type {WebSocket|null} */
         this.socket = null;
         this.failures = 0;
-        this.retryTimer = 0;
-        this.pingTimer = 0;
+        this.retryTimer = undefined;
+        this.pingTimer = undefined;
         this.lastHeard = 0;
         this.hearsPongs = false;
-        this.probeTimer = 0;
+        this.probeTimer = undefined;
         /** Responses to cancel as soon as there is a socket. @type {Set<string>} */
         this.lateCancels = new Set();
     }

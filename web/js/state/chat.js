@@ -429,7 +429,7 @@ export class Chat extends EventTarget {
                 lastsMs: SAVE_NOTICE_MS,
             });
         } finally {
-            const writes = (this.saving.get(conversation) ?? 0) - 1;
+            const writes = /** @type {number} */ (this.saving.get(conversation)) - 1;
             if (writes > 0) this.saving.set(conversation, writes);
             else this.saving.delete(conversation);
         }

@@ -374,7 +374,7 @@ class ParleyApp extends LitElement {
     async #showEarlier() {
         const scroller = /** @type {HTMLElement} */ (this.querySelector('.transcript'));
         const first = this.querySelector('chat-message');
-        const top = first?.getBoundingClientRect().top ?? 0;
+        const top = first?.getBoundingClientRect().top;
         this.shown += EARLIER;
         await this.updateComplete;
         if (first?.isConnected) scroller.scrollTop += first.getBoundingClientRect().top - top;

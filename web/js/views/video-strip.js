@@ -42,6 +42,10 @@ class VideoStrip extends LitElement {
         return this;
     }
 
+    get seconds() {
+        return this.attachment.seconds ?? 0;
+    }
+
     get chosen() {
         return this.attachment.video ?? {};
     }
@@ -51,7 +55,7 @@ class VideoStrip extends LitElement {
     }
 
     updated(changed) {
-        const whole = (this.attachment.seconds ?? 0) * 1000;
+        const whole = this.seconds * 1000;
         const { start_ms: start = 0, end_ms: end = whole } = this.chosen;
         const part = (ms) => `${(100 * ms) / whole}%`;
         const place = (name, left, right) => Object.assign(this.querySelector(name)?.style ?? {}, { left, right });
@@ -67,7 +71,7 @@ class VideoStrip extends LitElement {
     }
 
     #plan() {
-        this.times = frameTimes(this.attachment.seconds ?? 0, this.chosen, this.rates);
+        this.times = frameTimes(this.seconds, this.chosen, this.rates);
     }
 
     /** Draws the frames one after the other; a newer choice ends it. */
@@ -122,7 +126,7 @@ class VideoStrip extends LitElement {
     /** @param {Event} event @param {boolean} isStart */
     #trim(event, isStart) {
         const value = Number(/** @type {HTMLInputElement} */ (event.target).value);
-        const whole = Math.floor((this.attachment.seconds ?? 0) * 10) * 100;
+        const whole = Math.floor(this.seconds * 10) * 100;
         const { start_ms: start = 0, end_ms: end = whole } = this.chosen;
         if (isStart) this.#choose({ start_ms: value > 0 ? Math.min(value, end - 100) : undefined });
         else this.#choose({ end_ms: value < whole ? Math.max(value, start + 100) : undefined });
