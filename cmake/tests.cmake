@@ -150,3 +150,6 @@ target_link_options(test_hub_pull PRIVATE ${failing})
 target_link_options(test_upstream_media PRIVATE -Wl,--wrap=media_copy)
 # Prompts that are computed by the double of the engine.
 target_sources(test_warm PRIVATE ${fake_sources})
+set(failing socket bind listen connect setsockopt getsockopt getsockname accept4 lstat unlink open fcntl)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_listen PRIVATE ${failing})
