@@ -1,7 +1,7 @@
 /** Parts of the page that compute alone, without a browser: hashes in pieces, tables, encodings, search. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import test from 'node:test';
 import { csvTable } from '../../web/js/documents/csv.js';
 import { decodeText } from '../../web/js/documents/encoding.js';
@@ -57,6 +57,16 @@ test('the encoding of a few letters', () => {
     assert.deepEqual(decodeText(bytes('caf', 0xc3, 0xa9, 's')), { text: 'cafés', encoding: 'utf-8' });
     assert.deepEqual(decodeText(bytes(0xff, 0xfe, 'a', 0)), { text: 'a', encoding: 'utf-16le' });
     assert.equal(decodeText(bytes('a', 1, 2, 3)).text, null);
+});
+
+test('the likeliest encoding of a few odd bytes, at every bound of what is weighed', () => {
+    const firsts = [0x81, 0x82, 0x83, 0x84, 0x87, 0x88, 0x97, 0x98, 0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xaf, 0xb0, 0xc6, 0xc7, 0xc8, 0xc9, 0xcf, 0xd0, 0xd7, 0xd8, 0xdf, 0xe0, 0xfe];
+    const seconds = [0x40, 0x7e, 0x80, 0xa0, 0xa1, 0xdf, 0xe0, 0xfe];
+    const between = [[], [0xb0, 0xa1], [0xa4, 0xa2], [0x82, 0xa0], [0xd8, 0xa1], [0xb1], [0x61]];
+    const lines = between.flatMap((beside) => firsts.map((a) => `${[...beside, 0, a].map((one) => one.toString(16)).join(' ')}: ${seconds.map((b) => decodeText(Uint8Array.from([a, b, ...beside, a, b])).encoding || 'none').join(' ')}`));
+    const place = new URL('fixtures/encodings_odd.txt', import.meta.url);
+    if (process.env.PARLEY_WRITE) writeFileSync(place, `${lines.join('\n')}\n`);
+    assert.deepEqual(lines, readFileSync(place, 'utf8').trim().split('\n'));
 });
 
 test('text in every encoding', () => {

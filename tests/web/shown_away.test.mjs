@@ -9,19 +9,24 @@ import { Node, done, elementOf, flat, withoutBrowser } from './made_up_lit.mjs';
 import { chatOf, madeUp, presses, time, wire, written } from './shown.mjs';
 
 // What is fetched later is not there. In place of the library of formulas is one that notes what it is asked; the page begins with one that is empty.
-const AWAY = ['server-status', 'prompts', 'share', 'preview', 'viewer', 'voice', 'tool-view', 'tools-menu', 'tool-offers', 'model-list', 'hub-models', 'video-strip', 'clip', 'transfer', 'shared', 'read'].map((name) => `/${name}.js`);
+const AWAY = ['server-status', 'prompts', 'share', 'preview', 'viewer', 'voice', 'tool-view', 'tools-menu', 'tool-offers', 'model-list', 'hub-models', 'video-strip', 'clip', 'transfer', 'shared', 'pdf'].map((name) => `/${name}.js`);
 const formulas = `data:text/javascript,${encodeURIComponent('export default { render: (...given) => globalThis.drawsFormula(...given) };')}`;
 const page = `data:text/javascript,${encodeURIComponent('globalThis.pageBegins();')}`;
 register(`data:text/javascript,${encodeURIComponent(`
     const away = ${JSON.stringify(AWAY)};
-    let isLater = false;
     export const resolve = (name, context, next) => {
         if (name.endsWith('temml.js')) return { url: ${JSON.stringify(formulas)}, shortCircuit: true };
         if (name.endsWith('views/app.js') && context.parentURL.includes('start.js')) return { url: ${JSON.stringify(page)}, shortCircuit: true };
-        if (away.some((one) => name.endsWith(one)) && !context.parentURL.includes('shown_away')) throw new Error('away');
+        const part = away.find((one) => name.endsWith(one));
+        if (part && !/shown_away|made_up_lit/.test(context.parentURL)) {
+            const words = context.parentURL.replace(/.*[/]/, '') + ' asks for ' + part.slice(1);
+            return { url: 'data:text/javascript,' + encodeURIComponent('globalThis.fetched.add("' + words + '"); throw new Error("away");'), shortCircuit: true };
+        }
         return next(name, context);
     };`)}`);
-for (const name of ['app', 'message', 'composer', 'math-view', 'shared-page']) await withoutBrowser(`views/${name}.js`);
+/** What asked for what. @type {Set<string>} */
+const fetched = (globalThis.fetched = new Set());
+for (const name of ['app', 'message', 'composer', 'math-view', 'shared-page', 'model-list']) await withoutBrowser(`views/${name}.js`);
 
 /** Something is asked for, and said behind it. @param {(view: any) => any} act */
 const inVain = (act) => async (view) => {
@@ -49,6 +54,30 @@ written('away', [
     } },
     { says: 'what is not read aloud', element: 'chat-message', brief: true, presses: /^$/, given: () => { const chat = chatOf([{ id: 'm1', role: 'assistant', text: 'A' }]); Object.assign(globalThis, { speechSynthesis: {}, SpeechSynthesisUtterance: class {} }); return { chat, message: chat.current.messages.m1, siblings: [] }; }, does: { 'its words': inVain(presses('click button Read aloud')) } },
 ]);
+
+test('what is fetched when it is needed', async () => {
+    const chat = chatOf([{ id: 'm1', role: 'user', text: 'Q', attachments: [{ id: 'v', kind: 'video', name: 'v', bytes: 1, blob: new Blob() }] }, { id: 'm2', role: 'assistant', text: 'A', tools: [{ id: 't', name: 'f', at: 0 }] }], { connection: wire({ 'v1/models': [{ data: [] }], props: [{ hub: 'yes' }] }) });
+    const { m1, m2 } = chat.current.messages;
+    const make = (name, fields) => Object.assign(new (elementOf(name))(), fields);
+    flat(make('chat-message', { chat, message: m1, siblings: [m1] }).render());
+    const answer = make('chat-message', { chat, message: m2, siblings: [m2] });
+    presses('beforetoggle div More', { newState: 'open', currentTarget: new Node('menu') })(answer);
+    make('chat-composer', { attachments: m1.attachments }).willUpdate();
+    flat(make('shared-chat', { chat: { messages: [{ role: 'user', text: '', attachments: m1.attachments }] } }).render());
+    const app = make('parley-app', { ...ofPage(), tools: true });
+    presses('click button Settings')(app);
+    presses('beforetoggle div Presets', { newState: 'open', currentTarget: new Node('menu') })(app);
+    const list = make('model-list', { chat, connection: chat.connection, hub: 'yes' });
+    await presses('toggle details', { target: { open: true } })(list);
+    const all = [
+        'app.js asks for model-list.js', 'app.js asks for preview.js', 'app.js asks for prompts.js', 'app.js asks for server-status.js', 'app.js asks for share.js', 'app.js asks for shared.js', 'app.js asks for tools-menu.js', 'app.js asks for transfer.js', 'app.js asks for viewer.js', 'attachments.js asks for pdf.js',
+        'composer.js asks for prompts.js', 'composer.js asks for tool-offers.js', 'composer.js asks for tools-menu.js', 'composer.js asks for video-strip.js', 'composer.js asks for voice.js', 'message.js asks for clip.js', 'message.js asks for model-list.js', 'message.js asks for tool-view.js', 'message.js asks for voice.js',
+        'model-list.js asks for hub-models.js', 'shared-page.js asks for clip.js',
+    ];
+    await time.until(() => all.every((one) => fetched.has(one)) && list.problem);
+    assert.deepEqual([...fetched].sort(), all);
+    assert.equal(list.problem, 'The server does not answer.');
+});
 
 /* ---- formulas ---- */
 
