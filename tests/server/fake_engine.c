@@ -14,7 +14,7 @@
  *
  * The model's name is that of its folder. Loading fails for lack of memory if a file "refuse" is in
  * it, and as damaged with a file "corrupt"; it goes on as long as there is a file "slow". With a
- * file "blind" it sees no images.
+ * file "blind" it sees no images, with a file "ranks" it is a reranker, with a file "heavy" it has 3 MiB of weights.
  *
  * An image must start like a PNG and end with IEND, else it is "damaged".
  */
@@ -702,6 +702,7 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
                             .n_embd = 4,
                             .pool = GEN_POOL_LAST,
                             .is_reranker = holds(dir, "ranks"),
+                            .weight_bytes = holds(dir, "heavy") ? 3 << 20 : 0,
                             .has_template = true,
                             .template_text = "<tool_call> <function= <parameter=",
                             .has_thinking = true};

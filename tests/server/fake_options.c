@@ -34,6 +34,27 @@ static bool read_upstream(serve_options *opt, const char *name, const char *valu
     return true;
 }
 
+/* Options about several models; false for another one. */
+static bool read_models(fake_options *f, const char *name, const char *value)
+{
+    serve_options *opt = &f->serve;
+    if (strcmp(name, "--models-dir") == 0) {
+        opt->models_dir = value;
+    } else if (strcmp(name, "--model-switch") == 0) {
+        opt->switches_model = strcmp(value, "on") == 0;
+    } else if (strcmp(name, "--models-max") == 0) {
+        opt->models_max = (int)strtol(value, NULL, 10);
+    } else if (strcmp(name, "--pin") == 0) {
+        f->pinned[opt->n_pinned++] = value;
+        opt->pinned = f->pinned;
+    } else if (strcmp(name, "--idle-unload") == 0) {
+        opt->idle_unload_s = (int)strtol(value, NULL, 10);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* Options about times and rates; false for another one. */
 static bool read_time(serve_options *opt, const char *name, const char *value)
 {
@@ -94,6 +115,8 @@ bool fake_options_read(fake_options *f, int argc, char **argv)
             f->origins[opt->n_allowed_origins++] = value;
         } else if (strcmp(name, "--allow-host") == 0) {
             f->hosts[opt->n_allowed_hosts++] = value;
+        } else if (strcmp(name, "--admin-key") == 0) {
+            opt->admin_key = value;
         } else if (strcmp(name, "--ui-dir") == 0) {
             opt->ui_dir = value;
         } else if (strcmp(name, "--max-body") == 0) {
@@ -140,10 +163,6 @@ bool fake_options_read(fake_options *f, int argc, char **argv)
             engine_opt->model_dir = value;
         } else if (strcmp(name, "--alias") == 0) {
             opt->alias = value;
-        } else if (strcmp(name, "--models-dir") == 0) {
-            opt->models_dir = value;
-        } else if (strcmp(name, "--model-switch") == 0) {
-            opt->switches_model = strcmp(value, "on") == 0;
         } else if (strcmp(name, "--tools") == 0) {
             err_detail detail;
             if (mcp_config_read(&f->tools, NULL, value, &detail) != ERR_OK) {
@@ -162,7 +181,8 @@ bool fake_options_read(fake_options *f, int argc, char **argv)
             opt->no_slots = strcmp(value, "off") == 0;
         } else if (strcmp(name, "--ui") == 0) {
             opt->no_ui = strcmp(value, "off") == 0;
-        } else if (read_upstream(opt, name, value) || read_time(opt, name, value)) {
+        } else if (read_upstream(opt, name, value) || read_time(opt, name, value) ||
+                   read_models(f, name, value)) {
             continue;
         } else if (strcmp(name, "--queue") == 0) {
             opt->n_queue = engine_opt->n_queue = (int)strtol(value, NULL, 10);

@@ -14,7 +14,7 @@ typedef struct fake_options {
     serve_options serve;
     engine_options engine;
     mcp_config *tools;
-    const char *keys[8], *hosts[8], *origins[8], *listening[9], *domains[8];
+    const char *keys[8], *hosts[8], *origins[8], *listening[9], *domains[8], *pinned[4];
 } fake_options;
 
 /* Reads pairs of --NAME and VALUE; false after saying which name is unknown. Any free port, if none is named. */

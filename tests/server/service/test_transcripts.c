@@ -382,27 +382,43 @@ static serve_thread *start(script *s, fake_options *f, const char *mark, int *po
     return t;
 }
 
-/* Models for --models-dir FOLDER/models: two that can be loaded, one that the double says is damaged, one that is none. */
+static void make_file(const char *folder, const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+/* Models for --models-dir FOLDER/models: three that can be loaded, one that the double says is damaged, one that is none. */
 static void make_models(const script *s)
 {
-    static const char *const NAMES[] = {"", "ash", "birch", "damaged", "none"};
+    static const struct {
+        const char *name, *marks[3]; /* see fake_engine.c */
+    } MODELS[] = {{"", {0}},
+                  {"ash", {0}},
+                  {"birch", {0}},
+                  {"cedar", {"blind", "ranks", "heavy"}},
+                  {"damaged", {"corrupt"}},
+                  {"none", {0}}};
     static const char *const FILES[] = {"config.json", "model.safetensors", "tokenizer.json"};
-    char path[256], target[512];
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        snprintf(path, sizeof path, "%s/models/%s", s->folder, NAMES[i]);
-        CHECK(mkdir(path, 0700) == 0);
-        for (size_t k = 0; i > 0 && i < 4 && k < 3; k++) {
-            snprintf(path, sizeof path, "%s/models/%s/%s", s->folder, NAMES[i], FILES[k]);
+    char folder[256], path[512], target[512];
+    for (size_t i = 0; i < sizeof MODELS / sizeof MODELS[0]; i++) {
+        const bool is_none = strcmp(MODELS[i].name, "none") == 0;
+        snprintf(folder, sizeof folder, "%s/models/%s", s->folder, MODELS[i].name);
+        CHECK(mkdir(folder, 0700) == 0);
+        for (size_t k = 0; i > 0 && !is_none && k < 3; k++) {
+            snprintf(path, sizeof path, "%s/%s", folder, FILES[k]);
             snprintf(target, sizeof target, "%s/tests/data/tiny/%s", PARLEY_SOURCE_DIR, FILES[k]);
             CHECK(symlink(target, path) == 0);
         }
+        for (size_t k = 0; k < 3 && MODELS[i].marks[k]; k++) {
+            make_file(folder, MODELS[i].marks[k], "");
+        }
+        if (is_none) {
+            make_file(folder, "config.json", "{");
+        }
     }
-    snprintf(path, sizeof path, "%s/models/damaged/corrupt", s->folder);
-    FILE *f = fopen(path, "w");
-    CHECK(f && fclose(f) == 0);
-    snprintf(path, sizeof path, "%s/models/none/config.json", s->folder);
-    f = fopen(path, "w");
-    CHECK(f && fputs("{", f) >= 0 && fclose(f) == 0);
 }
 
 /* Does what needs no request, and takes how the next one is to be asked; returns what stands behind that. */
