@@ -89,8 +89,7 @@ static void finish_medium(engine *e, slot *s)
     if (s->media_done == r->n_media) {
         s->phase = GEN_PHASE_PREFILL;
         vit_trim(e->vision, VISION_SCRATCH_KEPT);
-        ledger_give(&r->memory, r->scratch_bytes);
-        r->scratch_bytes = 0;
+        gen_request_drop_scratch(r);
     }
 }
 

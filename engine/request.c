@@ -24,6 +24,12 @@ void gen_request_drop_media(gen_request *r, size_t i)
     ledger_give(&r->memory, n);
 }
 
+void gen_request_drop_scratch(gen_request *r)
+{
+    ledger_give(&r->memory, r->scratch_bytes);
+    r->scratch_bytes = 0;
+}
+
 bool gen_request_share(gen_request *r, int32_t n)
 {
     gen_request *first = NULL, *last = NULL;

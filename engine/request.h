@@ -99,6 +99,9 @@ struct gen_request {
 /* Frees the patches of a medium, gives back their memory, and lets go of the features. */
 void gen_request_drop_media(gen_request *r, size_t i);
 
+/* All media are there: gives back what was reserved for encoding them. */
+void gen_request_drop_scratch(gen_request *r);
+
 /* Puts n others to the same prompt behind r, which is complete, at the seeds after its own. False if
  * there is no memory; r stays as it was. */
 MUST_CHECK bool gen_request_share(gen_request *r, int32_t n);

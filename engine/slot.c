@@ -418,6 +418,11 @@ err_code slot_resume(engine *e, slot *s, err_detail *detail)
 {
     const err_code err = resume_prefix(e, s, detail);
     sparse_start(e, s);
-    s->phase = s->media_done < s->req->n_media ? GEN_PHASE_VISION : GEN_PHASE_PREFILL;
+    if (s->media_done < s->req->n_media) {
+        s->phase = GEN_PHASE_VISION;
+    } else {
+        s->phase = GEN_PHASE_PREFILL;
+        gen_request_drop_scratch(s->req);
+    }
     return err;
 }

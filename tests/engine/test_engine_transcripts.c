@@ -5,6 +5,7 @@
  *     ! parallel 2 chunk 64 draft           of the engine; parallel, chunk, context, cache, queue, images: numbers
  *     > ask 1 at 5 prompt 100 answer 4      at: the first token; flags as in ask()
  *     > wait 3                              events, or "all": until all that was asked for has ended
+ *     > starve 0                            so many blocks of keys and values are free, until "feed"
  *     < #1 prefill 64/100                   what the engine said
  *
  * Time passes only from event to event, a millisecond each (the tokens of a step of an answer come at once), and a little
@@ -34,7 +35,16 @@ static const char ONLY[] = "choices.txt";
 static const char ONLY[] = "";
 #endif
 
-enum { N_CTX = 256, N_TOKENS = 90, MS = 1000000, MOST_IDS = 64, SCOPES = 4, TEXT_BYTES = 1 << 20 };
+enum {
+    N_CTX = 256,
+    MOST_CTX = 2048,
+    N_TOKENS = 90,
+    MS = 1000000,
+    MOST_IDS = 64,
+    SCOPES = 4,
+    TEXT_BYTES = 1 << 20,
+    MOST_BLOCKS = 4096
+};
 
 /* ---- time ---- */
 
@@ -74,6 +84,8 @@ typedef struct script {
     int32_t n_asked, n_done;
     int32_t n_prompt[MOST_IDS], n_predicted[MOST_IDS]; /* by id */
     bool is_done[MOST_IDS];
+    void *taken[MOST_BLOCKS]; /* so that nobody else has them */
+    size_t n_taken;
     uint64_t last_id, last_step; /* of the last event */
     pthread_mutex_t lock;        /* who acts, or takes an event; the first question is this thread's */
     atomic_bool is_over;
@@ -145,7 +157,7 @@ static gen_request *make_chat(script *s, const char *line)
     gen_request *r = NULL;
     err_detail d = {0};
     FILE *file = fopen(PARLEY_SOURCE_DIR "/assets/samples/color.png", "rb");
-    CHECK(file && in && n <= ARRAY_LEN(TEXTS));
+    CHECK(file && in);
     const size_t n_image = fread(bytes_of_image, 1, sizeof bytes_of_image, file);
     fclose(file);
     memset(letters, 0, sizeof letters);
@@ -158,7 +170,9 @@ static gen_request *make_chat(script *s, const char *line)
         if (i + 1 == with_image) {
             parts[k++] = (chat_part){.kind = CHAT_IMAGE, .data = bytes_of_image, .data_bytes = n_image};
         }
-        parts[k++] = (chat_part){.kind = CHAT_TEXT, .text = TEXTS[i], .text_len = strlen(TEXTS[i])};
+        parts[k++] = (chat_part){.kind = CHAT_TEXT,
+                                 .text = TEXTS[i % ARRAY_LEN(TEXTS)],
+                                 .text_len = strlen(TEXTS[i % ARRAY_LEN(TEXTS)])};
         in->messages[i] = (chat_message){
             .role = i % 2 ? CHAT_ASSISTANT : CHAT_USER, .parts = parts, .n_parts = k, .is_string = k == 1};
     }
@@ -259,6 +273,26 @@ static void tell_status(script *s)
                  st.decode_ms_sum, kv_pool_n_free(s->e->pool, KV_ALL), kv_pool_n_blocks(s->e->pool, KV_ALL));
 }
 
+/* Takes all blocks of keys and values, for which the cache gives way, but so many. */
+static void starve(script *s, size_t n_left)
+{
+    void *block;
+    while ((block = kv_pool_take(s->e->pool, KV_ALL)) != NULL) {
+        CHECK(s->n_taken < MOST_BLOCKS);
+        s->taken[s->n_taken++] = block;
+    }
+    for (size_t i = 0; i < n_left && s->n_taken; i++) {
+        kv_pool_release(s->e->pool, s->taken[--s->n_taken]);
+    }
+}
+
+static void feed(script *s)
+{
+    while (s->n_taken) {
+        kv_pool_release(s->e->pool, s->taken[--s->n_taken]);
+    }
+}
+
 /* Does what the script says until it waits. */
 static void act(script *s)
 {
@@ -277,6 +311,10 @@ static void act(script *s)
             ask(s, line);
         } else if (flag(line, "cancel")) {
             engine_cancel(s->e, (uint64_t)number(line, "cancel", 0));
+        } else if (flag(line, "starve")) {
+            starve(s, (size_t)number(line, "starve", 0));
+        } else if (flag(line, "feed")) {
+            feed(s);
         } else if (flag(line, "status")) {
             tell_status(s);
         } else if (flag(line, "clear")) {
@@ -306,7 +344,7 @@ static void add_entry(void *ctx, const prefix_entry *e)
     entry_sum *sum = ctx;
     sum->n++;
     sum->n_bytes += e->bytes;
-    CHECK(prefix_entry_len(e) > 0 && prefix_entry_len(e) <= N_CTX && prefix_entry_snapshot(e));
+    CHECK(prefix_entry_len(e) > 0 && prefix_entry_len(e) <= MOST_CTX && prefix_entry_snapshot(e));
 }
 
 /* The request of a slot and how far it is. */
@@ -320,6 +358,7 @@ static void check_slot(const script *s, const engine *e, const slot *at)
     const int32_t total = (int32_t)r->prompt.len, predicted = at->timings.predicted_n;
     CHECK(at->sampler && at->prompt_done >= 0 && at->chunk >= 0 && at->prompt_done + at->chunk <= total);
     CHECK(at->next_boundary <= r->n_boundaries && at->media_done <= r->n_media);
+    CHECK(r->scratch_bytes == 0 || at->phase == GEN_PHASE_VISION);
     CHECK(at->next_boundary == r->n_boundaries || r->boundaries[at->next_boundary].len > at->prompt_done ||
           at->chunk > 0);
     CHECK(at->next_boundary == 0 || r->boundaries[at->next_boundary - 1].len <= at->prompt_done);
@@ -344,18 +383,41 @@ static void check_slot(const script *s, const engine *e, const slot *at)
     CHECK(e->drafting || at->timings.draft_n == 0);
 }
 
+/* Who has reserved the memory of a request. */
+static const gen_request *owner_of(const gen_request *r)
+{
+    return r->of ? r->of : r;
+}
+
+/* Whether no slot before this one has another answer to the same prompt. */
+static bool is_first_of(const engine *e, int32_t i)
+{
+    for (int32_t k = 0; k < i; k++) {
+        if (e->slots[k].req && owner_of(e->slots[k].req) == owner_of(e->slots[i].req)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void check_engine(const script *s)
 {
     const engine *e = s->e;
     int32_t n_waiting = 0, n_running = 0, n_slots = 0;
+    size_t n_reserved = 0;
     for (int32_t i = 0; i < e->n_slots; i++) {
+        const gen_request *r = e->slots[i].req;
         check_slot(s, e, &e->slots[i]);
-        n_slots += e->slots[i].req != NULL;
+        n_slots += r != NULL;
+        n_reserved += r && is_first_of(e, i) ? owner_of(r)->memory.bytes : 0;
     }
     inbox_count(e->inbox, &n_waiting, &n_running);
     CHECK_INT(n_waiting + n_running, s->n_asked - s->n_done);
     CHECK_INT(n_running, n_slots);
     CHECK(kv_pool_n_free(e->pool, KV_ALL) <= kv_pool_n_blocks(e->pool, KV_ALL));
+    if (n_waiting == 0) { /* what is reserved is that of the requests that run */
+        CHECK_INT(ledger_get_status(e->memory).used, n_reserved);
+    }
     if (e->cache) {
         entry_sum sum = {0};
         for (uint64_t scope = 0; scope < SCOPES; scope++) {
