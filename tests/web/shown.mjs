@@ -46,7 +46,7 @@ const noting = (called) => new Proxy({}, { get: (_, verb) => (verb === 'then' ? 
 Object.assign(globalThis, {
     window: globalThis, innerWidth: 1200, innerHeight: 800, isSecureContext: true, localStorage: makeStorage(kept),
     matchMedia: (query) => (media[query] ??= Object.assign(new EventTarget(), { matches: false })), Node: { ELEMENT_NODE: 1 }, print: () => done.push('prints'), addEventListener: (type, fn) => heard.push({ on: { called: 'window', removeEventListener() {} }, type, fn: (listeners[type] = fn) }), removeEventListener: (type) => delete listeners[type], dispatchEvent: (event) => done.push(`the window tells ${event.type}`),
-    requestAnimationFrame: (fn) => setTimeout(fn, 16), getSelection: () => ({ isCollapsed: true, rangeCount: 0, toString: () => '', removeAllRanges() {} }), getComputedStyle: () => ({ direction: 'ltr', lineHeight: '20px', getPropertyValue: () => '' }),
+    requestAnimationFrame: (fn) => setTimeout(fn, 16), getSelection: () => ({ isCollapsed: true, rangeCount: 0, toString: () => '', removeAllRanges: () => void done.push('nothing is selected any more') }), getComputedStyle: () => ({ direction: 'ltr', lineHeight: '20px', getPropertyValue: () => '' }),
     IntersectionObserver: watcher('what is near', [{ isIntersecting: true }]), ResizeObserver: watcher('what grows', []),
     location: Object.assign(new URL('http://host/#/'), { reload: () => done.push('the page is loaded anew') }), history: noting('history'), confirm: (words) => Boolean(done.push(`asked: ${words}`)),
     FormData: class { get(name) { return Node.found[`typed ${name}`] ?? ` typed ${name} `; } getAll(name) { return Node.found[`chosen ${name}`] ?? []; } },
