@@ -282,9 +282,14 @@ test('deleting a chat, taking it back, and what somebody wrote to meanwhile', as
     assert.match(notices().at(-1).text, /“Name” stays/);
     assert.deepEqual([chat.list.length, chat.intents.size], [1, 0]);
     keeper.refuses = false;
+    const { remove } = keeper;
+    keeper.remove = async () => { throw new Error('no room'); };
+    await chat.remove(current.id);
+    assert.match(notices().at(-1).text, /“Name” stays/, 'what fails has not deleted it');
+    keeper.remove = remove;
     let undo;
     await chat.remove(current.id, (fn) => (undo = fn));
-    assert.equal(notices().length, 3, 'who takes the undo has a notice of its own');
+    assert.equal(notices().length, 5, 'who takes the undo has a notice of its own');
     await undo();
     assert.equal(chat.list.length, 1);
 });
@@ -747,6 +752,12 @@ test('notes: a deleted chat, a name, and a chat that cannot be read now', async 
     server.state = 'fallback';
     await takeUpUnsaved(chat);
     assert.equal(left(), 0);
+    note({ id: 'made', created: 1, updated: 2, news: { isNew: true, whole: { fields: { title: '"Again"', head: '"m1"' }, messages: [['m1', '{"id":"m1","role":"user","parent":null,"text":"Q","status":"done","created":1}']] }, fields: [], messages: [] } });
+    await takeUpUnsaved(chat);
+    assert.deepEqual([texts(keeper.chats.get('made')), keeper.chats.get('made').title, left()], [['Q'], 'Again', 0], 'one that is gone is made again of what is whole');
+    note({ id: 'half', created: 1, updated: 2, news: { isNew: true, whole: false, fields: [], messages: [] } });
+    await takeUpUnsaved(chat);
+    assert.deepEqual([keeper.chats.has('half'), left()], [false, 0]);
     chat.saving.set({ ...current, id: 'gone' }, 1);
     chat.removed.add([...chat.saving.keys()][0]);
     noteUnsaved(chat);

@@ -57,6 +57,7 @@ test('the encoding of a few letters', () => {
     assert.deepEqual(decodeText(bytes('caf', 0xc3, 0xa9, 's')), { text: 'cafés', encoding: 'utf-8' });
     assert.deepEqual(decodeText(bytes(0xff, 0xfe, 'a', 0)), { text: 'a', encoding: 'utf-16le' });
     assert.equal(decodeText(bytes('a', 1, 2, 3)).text, null);
+    assert.equal(decodeText(bytes('a'.repeat(70_000), 0xe9)).encoding, 'windows-1252', 'what is far behind is not weighed');
 });
 
 test('the likeliest encoding of a few odd bytes, at every bound of what is weighed', () => {
@@ -289,6 +290,7 @@ test('files that cannot be used are refused in words, the others are taken', asy
     assert.deepEqual(await read(texts, { maxImages: 1 }), [['a.txt text 3'], ['b.txt was not added: one message takes at most 1.']]);
     assert.deepEqual(await read(texts, { maxImages: 3, already: 2 }), [['a.txt text 3'], ['b.txt was not added: one message takes at most 3.']]);
     assert.deepEqual(await read([file('a.txt', '')]), [[], ['a.txt is empty.']]);
+    assert.deepEqual(await read([file('', 'One')]), [['text text 3'], []], 'a file without a name');
     assert.deepEqual(await read([file('a.png', png(101))]), [[], ['a.png has 101 B; at most 100 B can be sent.']]);
     assert.deepEqual((await read([file('a.png', png(100))]))[1], ['a.png is damaged: it cannot be opened.'], 'node opens no image');
     assert.deepEqual((await read([file('a.png', png(101))], { maxBytes: undefined }))[1], ['a.png is damaged: it cannot be opened.'], 'a server that names no limit');
