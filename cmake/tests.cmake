@@ -154,3 +154,4 @@ set(failing socket bind listen connect setsockopt getsockopt getsockname accept4
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_listen PRIVATE ${failing})
 target_link_options(test_mcp_wire PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
+target_link_options(test_mcp_fetch PRIVATE -Wl,--wrap=fetch_get)
