@@ -169,7 +169,7 @@ static void test_parts(void)
     enum { SHOWN = 24 << 10 };
     static char text[3 * SHOWN], arguments[128];
     static const long STARTS[] = {
-        0, 1, SHOWN - 2, SHOWN - 1, SHOWN, SHOWN + 1, 2 * SHOWN - 1, 2 * SHOWN, 2 * SHOWN + 9, -1};
+        0, 1, SHOWN - 2, SHOWN - 1, SHOWN, SHOWN + 1, 2 * SHOWN - 1, 2 * SHOWN, 2 * SHOWN + 9};
     for (int odd = 0; odd < 2; odd++) { /* characters of two bytes are not cut */
         size_t n = (size_t)snprintf(text, sizeof text, "%s", odd ? "x" : "");
         while (n < 2 * SHOWN) {
