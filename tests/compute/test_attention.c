@@ -158,6 +158,10 @@ static void test_attention(void)
                      8, 16, 8);
     }
     attention_case(&(shape){1, 3, 4, 2, NN_HEAD_MAX, 64}, KV_F32, 0, false, 2); /* the largest heads */
+    /* Two blocks of 21 and 11 rows; of the second, only the first four see all of the first tile. */
+    for (kv_type type = KV_F32; type < KV_TYPES; type++) {
+        attention_case(&(shape){300, 32, 6, 2, 16, 64}, type, 325, true, 0);
+    }
 }
 
 /* Values of bf16, so that weights alone are rounded. */

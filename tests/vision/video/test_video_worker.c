@@ -5,20 +5,27 @@
 #define _GNU_SOURCE
 #include "tests/check.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "tests/one_fails.h"
 #include "vision/video/video_confine.h"
 #include "vision/video/video_worker.h"
 
@@ -176,6 +183,7 @@ static bool wants_stop(void *ctx)
 }
 
 static size_t max_memory; /* of workers; 0: the default */
+static bool from_file;    /* the video is an open file, not in memory */
 
 static err_code show(seen *s, const char *name, const char *command, double wall_s, int32_t max_shown,
                      err_detail *d)
@@ -193,12 +201,17 @@ static err_code show(seen *s, const char *name, const char *command, double wall
                      .max_shown = max_shown,
                      .program = command ? "/proc/self/exe" : NULL,
                      .command = command};
+    if (from_file) {
+        job.source.data = NULL;
+        job.source.fd = open(check_data(relative), O_RDONLY | O_CLOEXEC);
+    }
     job.limits.max_wall_s = wall_s;
     job.limits.n_threads = 2;
     job.limits.max_memory = max_memory ? max_memory : job.limits.max_memory;
     job.limits.cancelled = wants_stop;
     job.limits.ctx = s;
     err_code err = video_worker_read(&job, &(video_consumer){on_begin, on_frame, s}, d);
+    file_close(job.source.fd);
     file_map_close(&m);
     return err;
 }
@@ -365,6 +378,110 @@ static int count_descriptors(void)
     return n;
 }
 
+/* ---- a system that refuses ---- */
+
+static int memfd_error = ENOMEM;
+
+ONE_FAILS(int, memfd_create, (const char *name, unsigned flags), (name, flags), (errno = memfd_error, -1))
+ONE_FAILS(int, socketpair, (int domain, int type, int protocol, int pair[2]), (domain, type, protocol, pair),
+          (errno = EMFILE, -1))
+ONE_FAILS(int, posix_spawn_file_actions_init, (posix_spawn_file_actions_t * a), (a), ENOMEM)
+ONE_FAILS(int, posix_spawnattr_init, (posix_spawnattr_t * a), (a), ENOMEM)
+ONE_FAILS(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t * a, int from, int to),
+          (a, from, to), ENOMEM)
+ONE_FAILS(int, posix_spawn_file_actions_addopen,
+          (posix_spawn_file_actions_t * a, int fd, const char *path, int flags, mode_t mode),
+          (a, fd, path, flags, mode), ENOMEM)
+ONE_FAILS(int, posix_spawnattr_setsigmask, (posix_spawnattr_t * a, const sigset_t *set), (a, set), EINVAL)
+ONE_FAILS(int, posix_spawnattr_setsigdefault, (posix_spawnattr_t * a, const sigset_t *set), (a, set), EINVAL)
+ONE_FAILS(int, posix_spawnattr_setflags, (posix_spawnattr_t * a, short flags), (a, flags), EINVAL)
+ONE_FAILS(int, posix_spawn,
+          (pid_t * pid, const char *path, const posix_spawn_file_actions_t *files,
+           const posix_spawnattr_t *attributes, char *const argv[], char *const environment[]),
+          (pid, path, files, attributes, argv, environment), EAGAIN)
+ONE_FAILS(int, clock_getcpuclockid, (pid_t pid, clockid_t *clock), (pid, clock), ESRCH)
+ONE_FAILS(ssize_t, send, (int fd, const void *data, size_t n, int flags), (fd, data, n, flags),
+          (errno = EPIPE, -1))
+ONE_FAILS(ssize_t, recv, (int fd, void *data, size_t n, int flags), (fd, data, n, flags),
+          (errno = ECONNRESET, -1))
+ONE_FAILS(int, poll, (struct pollfd * polled, nfds_t n, int ms), (polled, n, ms), (errno = ENOMEM, -1))
+ONE_FAILS(ssize_t, write, (int fd, const void *data, size_t n), (fd, data, n), (errno = ENOSPC, -1))
+
+int __real_fcntl(int fd, int command, ...);
+int __wrap_fcntl(int fd, int command, ...);
+int __wrap_fcntl(int fd, int command, ...)
+{
+    va_list more;
+    va_start(more, command);
+    const int argument = va_arg(more, int);
+    va_end(more);
+    return one_fails_now("fcntl") ? (errno = EMFILE, -1) : __real_fcntl(fd, command, argument);
+}
+
+/* A video while the nth call of a function fails, a negative one: from a file. Nothing is left open, no process is left. */
+static void check_refused(const char *function, int n, err_code code, const char *name)
+{
+    seen s = {0};
+    err_detail d;
+    const int n_before = count_descriptors();
+    from_file = n < 0;
+    one_fails(function, abs(n));
+    const err_code err = show(&s, "vp9.webm", VIDEO_WORKER_COMMAND, 60, 3, &d);
+    CHECK(one_fails_over());
+    from_file = false;
+    if (err != code || strcmp(d.name, name) != 0 || s.n != (code ? 0 : 3)) {
+        fprintf(stderr, "  %s %d: %d, %s, %d frames\n", function, n, (int)err, d.name, s.n);
+        CHECK(!"what came of it");
+    }
+    CHECK(code != ERR_NOMEM || strstr(d.text, "refused a process"));
+    CHECK_INT(count_descriptors(), n_before);
+    CHECK_INT(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static void test_refused(void)
+{
+    static const struct {
+        const char *function;
+        int n;
+    } BEFORE[] = {{"memfd_create", 1},
+                  {"socketpair", 1},
+                  {"write", 1},
+                  {"fcntl", -1},
+                  {"posix_spawn_file_actions_init", 1},
+                  {"posix_spawnattr_init", 1},
+                  {"posix_spawn_file_actions_adddup2", 1},
+                  {"posix_spawn_file_actions_adddup2", 2},
+                  {"posix_spawn_file_actions_addopen", 1},
+                  {"posix_spawnattr_setsigmask", 1},
+                  {"posix_spawnattr_setsigdefault", 1},
+                  {"posix_spawnattr_setflags", 1},
+                  {"posix_spawn", 1}};
+    static const char *const LATER[] = {"clock_getcpuclockid", "send", "recv", "poll"};
+    for (size_t i = 0; i < ARRAY_LEN(BEFORE); i++) {
+        check_refused(BEFORE[i].function, BEFORE[i].n, ERR_NOMEM, "");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(LATER); i++) {
+        check_refused(LATER[i], 1, ERR_CORRUPT, "video_parse_error");
+    }
+    memfd_error = EINVAL; /* an older kernel does not know a flag */
+    check_refused("memfd_create", 1, ERR_OK, "");
+}
+
+/* A server whose standard input is closed gets descriptors that stand in the way of the worker's own. */
+static void test_closed_input(void)
+{
+    const int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10);
+    CHECK(kept >= 0 && close(STDIN_FILENO) == 0);
+    seen s = {0};
+    err_detail d;
+    CHECK_OK(show(&s, "vp9.webm", VIDEO_WORKER_COMMAND, 60, 3, &d), d);
+    CHECK_INT(s.n, 3);
+    check_refused("fcntl", 1, ERR_NOMEM, ""); /* of the video */
+    check_refused("fcntl", 2, ERR_NOMEM, ""); /* of the link */
+    CHECK(fcntl(STDIN_FILENO, F_GETFD) < 0);
+    CHECK(dup2(kept, STDIN_FILENO) == STDIN_FILENO && close(kept) == 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], VIDEO_WORKER_COMMAND) == 0) {
@@ -384,6 +501,8 @@ int main(int argc, char **argv)
     test_lies();
     test_out_of_memory();
     test_stopping();
+    test_refused();
+    test_closed_input();
     test_confined();
     CHECK_INT(count_descriptors(), n_before);
     CHECK_DONE();
