@@ -144,6 +144,15 @@ test('a part that is larger than it says is read as far as is asked for; one tha
     await assert.rejects((await grown(6 << 20)).bytes('grown'), /: a\.zip grows more than 500-fold/);
     assert.equal((await (await grown(4 << 20)).bytes('grown')).length, 4 << 20, 'a small one may');
     assert.equal((await (await grown(5 << 20, noise)).bytes('grown')).length, (5 << 20) + 300_000, 'one that grows less may');
+    // Exactly as often as is allowed, and one byte more.
+    const random = Buffer.concat(Array.from({ length: 160 }, (_, i) => createHash('sha256').update(`${i}`).digest()));
+    let n = 5_600_000;
+    const of = (length) => zip({ grown: Buffer.concat([random, Buffer.alloc(length)]) });
+    const packed = (length) => of(length).length - zip({ grown: '' }, { method: 0 }).length;
+    for (let tries = 0; tries < 40 && n !== 500 * packed(n) - random.length; tries += 1) n = 500 * packed(n) - random.length;
+    const whole = (length) => Zip.open(new File([of(length)], 'a.zip')).then((archive) => archive.bytes('grown'));
+    assert.equal((await whole(n)).length, random.length + n, '500-fold');
+    if (packed(n + 1) === packed(n)) await assert.rejects(whole(n + 1), /500-fold/);
     const broken = zip({ noise });
     broken.fill(0xff, 60, 200);
     await assert.rejects((await Zip.open(new File([broken], 'a.zip'))).bytes('noise'), /its part noise cannot be unpacked/);
@@ -183,6 +192,14 @@ test('what an archive says wrongly of itself', async () => {
 });
 
 test('the text of a document: blocks, tight ones, and no more than there may be', async () => {
+    const slow = new Writer();
+    const { now } = performance;
+    for (const [ms, full] of [[30_000, false], [30_001, true]]) {
+        performance.now = () => slow.begun + ms;
+        await slow.breathe();
+        assert.equal(slow.full, full, `behind ${ms} ms`);
+    }
+    performance.now = now;
     const out = new Writer();
     for (const [block, tight] of [['\n\n  a  \nb\0\n\n\n\nc\n', false], ['', false], ['- x', true], ['- y', true], ['d', false]]) out.add(block, tight);
     assert.equal(out.text, '  a\nb\n\nc\n\n- x\n- y\n\nd');
