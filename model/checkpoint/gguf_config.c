@@ -7,7 +7,8 @@
 #include "model/checkpoint/gguf_config_job.h"
 #include "model/checkpoint/gguf_tokenizer.h"
 
-enum { NAME_BYTES = 64, KEY_BYTES = 160 };
+/* Of more layers than any model has none is looked for; config.json's reader has the real bound. */
+enum { NAME_BYTES = 64, KEY_BYTES = 160, MAX_LAYERS = 4096 };
 
 static err_code write_deltanet(const gguf_job *j);
 static err_code write_experts(const gguf_job *j);
@@ -113,7 +114,7 @@ err_code gguf_config_layers(const gguf_config_source *from, uint64_t *n_layers, 
     }
     *n_draft = 0;
     gguf_job_count(&j, "nextn_predict_layers", n_draft);
-    if (!gguf_job_count(&j, "block_count", &all)) {
+    if (!gguf_job_count(&j, "block_count", &all) || all > MAX_LAYERS) {
         return gguf_job_missing(&j, "block_count");
     }
     if (*n_draft >= all) {

@@ -66,6 +66,11 @@ static void check(const model_config *c)
     must(strnlen(c->eos_token, sizeof c->eos_token) < sizeof c->eos_token);
 }
 
+size_t fuzz_each(uint8_t *data, size_t size, size_t max, unsigned number)
+{
+    return mutate_json_each(data, size, max, number);
+}
+
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {
     return mutate_json(data, size, max, seed, "config");

@@ -108,6 +108,30 @@ size_t mutate_two_parts(size_t turns, mutate_function *inner, uint8_t *data, siz
     return e.size;
 }
 
+size_t mutate_first_each(size_t (*inner)(uint8_t *, size_t, size_t, unsigned), uint8_t *data, size_t size,
+                         size_t max, unsigned number)
+{
+    if (size <= MUTATE_LENGTH) {
+        return MUTATE_NO_MORE;
+    }
+    edit e = edit_begin(data, size, max, 0);
+    const size_t n = mutate_first_part(data, size), cap = n + max - size;
+    uint8_t *part = malloc(cap + 1);
+    if (!part) {
+        abort();
+    }
+    memcpy(part, data + MUTATE_LENGTH, n);
+    const size_t changed = inner(part, n, cap, number);
+    if (changed != MUTATE_NO_MORE && changed > 0) {
+        edit_splice(&e, MUTATE_LENGTH, MUTATE_LENGTH + n, part, changed);
+        for (int i = 0; i < MUTATE_LENGTH; i++) {
+            data[i] = (uint8_t)(changed >> 8 * i);
+        }
+    }
+    free(part);
+    return changed == MUTATE_NO_MORE || changed == 0 ? changed : e.size;
+}
+
 /* ---- dictionaries ---- */
 
 enum { WORDS_MAX = 1024, WORD_BYTES_MAX = 256 };
@@ -404,22 +428,27 @@ static void change_number(edit *e, const node *a)
     edit_splice(e, a->from, a->to, text, (size_t)len);
 }
 
+/* Away, with its comma. */
+static void remove_value(edit *e, const node *a)
+{
+    size_t from = a->begin, to = a->to;
+    if (to < e->size && e->data[to] == ',') {
+        to++;
+    } else if (from > 0 && e->data[from - 1] == ',') {
+        from--;
+    }
+    edit_splice(e, from, to, "", 0);
+}
+
 static void change_json(edit *e, const scan *s, const char *dictionary)
 {
     const node *a = &s->nodes[edit_below(e, s->n_nodes)], *b = &s->nodes[edit_below(e, s->n_nodes)];
     const uint8_t first = a->from < e->size ? e->data[a->from] : 0; /* a value that is missing at the end */
     const bool is_member = a->begin < a->from;
     switch (edit_below(e, 9)) {
-    case 0: { /* away, with its comma */
-        size_t from = a->begin, to = a->to;
-        if (to < e->size && e->data[to] == ',') {
-            to++;
-        } else if (from > 0 && e->data[from - 1] == ',') {
-            from--;
-        }
-        edit_splice(e, from, to, "", 0);
+    case 0:
+        remove_value(e, a);
         break;
-    }
     case 1: { /* b beside a; without a name it gets that of a, or leaves its own */
         const size_t from = is_member == (b->begin < b->from) ? b->begin : is_member ? b->from : b->begin;
         const bool is_named = is_member && b->begin == b->from;
@@ -475,6 +504,37 @@ size_t mutate_json(uint8_t *data, size_t size, size_t max, unsigned seed, const 
             return plain(e.data, e.size, max, seed, NULL);
         }
         change_json(&e, &s, dictionary);
+    }
+    return e.size;
+}
+
+size_t mutate_json_each(uint8_t *data, size_t size, size_t max, unsigned number)
+{
+    static const char *const VALUES[] = {"null", "-1", "[]", "true", "\"x\"", "1.5"};
+    enum { KINDS = 2 + ARRAY_LEN(VALUES) };
+    static scan s;
+    edit e = edit_begin(data, size, max, 0);
+    s.text = data;
+    s.n = size;
+    s.at = s.n_nodes = 0;
+    (void)scan_value(&s, SIZE_MAX, 0);
+    if (number / KINDS >= s.n_nodes) {
+        return MUTATE_NO_MORE;
+    }
+    const node *a = &s.nodes[number / KINDS];
+    const unsigned kind = number % KINDS;
+    const uint8_t first = a->from < size ? data[a->from] : 0;
+    if (kind == 0) {
+        remove_value(&e, a);
+    } else if (kind > 1) {
+        edit_splice(&e, a->from, a->to, VALUES[kind - 2], strlen(VALUES[kind - 2]));
+    } else if (first >= '0' && first <= '9') { /* one more */
+        char text[64];
+        const int len =
+            snprintf(text, sizeof text, "%lld", strtoll((const char *)data + a->from, NULL, 10) + 1);
+        edit_splice(&e, a->from, a->to, text, (size_t)len);
+    } else {
+        return 0;
     }
     return e.size;
 }

@@ -23,6 +23,11 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 /* Of a target that has one. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
 
+/* Of a target that has one: all small changes of an input by their numbers, from 0 on. The new length, 0 where the number
+ * changes nothing, MUTATE_NO_MORE behind the last. */
+#define MUTATE_NO_MORE SIZE_MAX
+size_t fuzz_each(uint8_t *data, size_t size, size_t max, unsigned number);
+
 typedef size_t mutate_function(uint8_t *data, size_t size, size_t max, unsigned seed, const char *dictionary);
 
 /* Members and elements of JSON come, go, change places, names and kinds. */
@@ -35,6 +40,10 @@ mutate_function mutate_lines;
 mutate_function mutate_safetensors;
 /* Keys, values and tensors; counts and lengths stay right, mostly. */
 mutate_function mutate_gguf;
+/* For fuzz_each: each key, value and tensor away, or another. */
+size_t mutate_gguf_each(uint8_t *data, size_t size, size_t max, unsigned number);
+/* Likewise each member and element of JSON. */
+size_t mutate_json_each(uint8_t *data, size_t size, size_t max, unsigned number);
 /* Chunks of PNG, segments of JPEG: their lengths stay right. */
 mutate_function mutate_png;
 mutate_function mutate_jpeg;
@@ -50,6 +59,10 @@ size_t mutate_first_part(const uint8_t *data, size_t size);
 /* Changes one of the parts by `inner`, the second one once in `turns`. */
 size_t mutate_two_parts(size_t turns, mutate_function *inner, uint8_t *data, size_t size, size_t max,
                         unsigned seed, const char *dictionary);
+
+/* For fuzz_each: the first part by `inner`. */
+size_t mutate_first_each(size_t (*inner)(uint8_t *, size_t, size_t, unsigned), uint8_t *data, size_t size,
+                         size_t max, unsigned number);
 
 /* Writes a header of safetensors again with each tensor behind the one before; *total: how many bytes they
  * take. False if it is none, or they take too many. */

@@ -312,6 +312,23 @@ static size_t aligned(size_t n)
     return (n + GGUF_ALIGNMENT - 1) / GGUF_ALIGNMENT * GGUF_ALIGNMENT;
 }
 
+/* What is behind the head must begin where it is looked for: its length, with the space in front taken away. */
+static size_t gguf_cut(edit *e, const gguf_parts *g)
+{
+    const size_t behind = aligned(g->at) < e->size ? e->size - aligned(g->at) : 0;
+    edit_splice(e, g->at, e->size - behind, "", 0);
+    return behind;
+}
+
+static void gguf_join(edit *e, size_t behind)
+{
+    static const uint8_t zeros[GGUF_ALIGNMENT] = {0};
+    if (e->size > behind) { /* else what followed the head was taken for parts of it, and is gone */
+        const size_t end = e->size - behind;
+        edit_splice(e, end, end, zeros, aligned(end) - end);
+    }
+}
+
 size_t mutate_gguf(uint8_t *data, size_t size, size_t max, unsigned seed, const char *dictionary)
 {
     static gguf_parts g;
@@ -319,9 +336,7 @@ size_t mutate_gguf(uint8_t *data, size_t size, size_t max, unsigned seed, const 
     if (!read_parts(&g, data, size) || g.n == 0 || edit_below(&e, 16) == 0) {
         return max > 0 ? LLVMFuzzerMutate(data, size, max) : 0;
     }
-    const size_t head = g.at, behind = aligned(head) < size ? size - aligned(head) : 0;
-    /* what is behind the head must begin where it is looked for */
-    edit_splice(&e, head, e.size - behind, "", 0);
+    const size_t behind = gguf_cut(&e, &g);
     for (size_t left = 1 + edit_below(&e, 3); left > 0; left--) {
         if (g.n > 0) {
             change_gguf(&e, &g, dictionary);
@@ -330,12 +345,67 @@ size_t mutate_gguf(uint8_t *data, size_t size, size_t max, unsigned seed, const 
             break;
         }
     }
-    static const uint8_t zeros[GGUF_ALIGNMENT] = {0};
-    if (e.size > behind) { /* else what followed the head was taken for parts of it, and is gone */
-        const size_t end = e.size - behind;
-        edit_splice(&e, end, end, zeros, aligned(end) - end);
-    }
+    gguf_join(&e, behind);
     return e.size;
+}
+
+/* One of a few changes of a value: one more, nothing, as much as there can be. */
+static bool change_gguf_value_to(edit *e, const gguf_part *p, unsigned kind)
+{
+    const uint64_t type = little_endian(e->data + p->name_to, 4);
+    const size_t from = p->name_to + 4, width = p->to - from;
+    if (type == GGUF_TEXT_TYPE) {
+        put_text(e, from, p->to, "x", kind == 0);
+        return kind < 2;
+    }
+    if (type == GGUF_ARRAY_TYPE) {
+        const size_t n = (size_t)little_endian(e->data + from + 4, 8), each = n ? (width - 12) / n : 0;
+        if (little_endian(e->data + from, 4) == GGUF_TEXT_TYPE || n == 0) {
+            return false;
+        }
+        if (kind == 0) { /* one element less */
+            edit_splice(e, p->to - each, p->to, "", 0);
+            put_little_endian(e->data + from + 4, 8, n - 1);
+        } else {
+            put_little_endian(e->data + from + 12, each,
+                              kind == 1 ? 0 : little_endian(e->data + from + 12, each) + 1);
+        }
+        return true;
+    }
+    put_little_endian(e->data + from, width,
+                      kind == 0   ? little_endian(e->data + from, width) + 1
+                      : kind == 1 ? 0
+                                  : ~0ull);
+    return true;
+}
+
+size_t mutate_gguf_each(uint8_t *data, size_t size, size_t max, unsigned number)
+{
+    enum { KINDS = 4 };
+    static gguf_parts g;
+    edit e = edit_begin(data, size, max, 0);
+    if (!read_parts(&g, data, size) || number / KINDS >= g.n) {
+        return MUTATE_NO_MORE;
+    }
+    const gguf_part *p = &g.parts[number / KINDS];
+    const bool is_value = number / KINDS < g.n_values;
+    const unsigned kind = number % KINDS;
+    const size_t behind = gguf_cut(&e, &g);
+    bool is_changed = true;
+    if (kind == 0) {
+        edit_splice(&e, p->from, p->to, "", 0);
+        put_little_endian(data + (is_value ? 16 : 8), 8, (is_value ? g.n_values : g.n - g.n_values) - 1);
+    } else if (is_value) {
+        is_changed = change_gguf_value_to(&e, p, kind - 1);
+    } else if (kind < 3) { /* a side longer, or another type of the same size or twice that */
+        uint8_t *dims = data + p->name_to + 4;
+        const size_t at = kind == 1 ? 0 : 8 * (size_t)little_endian(data + p->name_to, 4);
+        put_little_endian(dims + at, kind == 1 ? 8 : 4, little_endian(dims + at, kind == 1 ? 8 : 4) + 1);
+    } else {
+        is_changed = false;
+    }
+    gguf_join(&e, behind);
+    return is_changed ? e.size : 0;
 }
 
 /* ---- PNG and JPEG ---- */

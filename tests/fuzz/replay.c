@@ -22,6 +22,7 @@
 #include "tests/fuzz/say.h"
 
 #pragma weak LLVMFuzzerCustomMutator
+#pragma weak fuzz_each
 
 /* Changes of a seed, and cuts; of a line fewer. A round is a cut, a change and some by the target's own mutator. */
 enum {
@@ -189,11 +190,42 @@ static void run_cut(const bytes *seed, unsigned number)
     }
 }
 
+/* All small changes that the target numbers; they go before those by chance. */
+static void run_each(const bytes *seed)
+{
+    enum { ROOM = 256 };
+    char key[32];
+    uint8_t *data = malloc(seed->len + ROOM);
+    if (!data) {
+        abort();
+    }
+    for (unsigned i = 0;; i++) {
+        memcpy(data, bytes_str(seed), seed->len);
+        const size_t n = fuzz_each(data, seed->len, seed->len + ROOM, i);
+        if (n == MUTATE_NO_MORE) {
+            break;
+        }
+        snprintf(key, sizeof key, " each %u", i);
+        if (n > 0 && (used_ms() - started_ms < CHANGE_BUDGET_MS || outcomes_has(&recorded, key))) {
+            run_input(key, (const char *)data, n);
+        } else {
+            all_ran = all_ran && n == 0;
+        }
+    }
+    free(data);
+    if (compares) {
+        outcomes_end_seed(&recorded, all_ran);
+    }
+}
+
 static void run_seed(const char *name, const bytes *seed, unsigned n_changes)
 {
     run_input(name, bytes_str(seed), seed->len);
     n_rounds += n_changes;
     all_ran = true;
+    if (fuzz_each) {
+        run_each(seed);
+    }
     for (unsigned i = 0; i < n_changes; i++) {
         run_cut(seed, i);
         run_change(seed, i);
