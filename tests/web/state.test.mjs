@@ -34,7 +34,7 @@ test('options are kept within their ranges, and go along under their names', () 
         instructions: 'Be brief.', stop: ['a', 'b'], text: { format: { type: 'json_schema', name: 'answer', schema: { type: 'object' } } },
     });
     assert.deepEqual(readOptions({ tools: { a: { only: ['x', 1], always: 'y' }, b: 1, c: {} } }).tools, { a: { only: ['x'], always: undefined }, c: { only: undefined, always: undefined } });
-    assert.deepEqual([readOptions({ tools: {} }), readOptions({ tools: 'a' })], [{}, {}]);
+    for (const odd of [{}, 'a', 7, true, null, [], [1]]) assert.deepEqual(readOptions({ tools: odd }), {}, JSON.stringify(odd));
 });
 
 test('what is wrong with stop sequences and schemas', () => {

@@ -130,9 +130,8 @@ export function readOptions(given) {
 
 /** What of `given` says which tools a chat has. @param {any} given @returns {ToolChoice|undefined} */
 function readChoice(given) {
-    if (!given || typeof given !== 'object') return undefined;
     const names = (list) => (Array.isArray(list) ? list.filter((one) => typeof one === 'string') : undefined);
-    const choice = Object.entries(given).filter(([, one]) => one && typeof one === 'object');
+    const choice = Object.entries(given ?? {}).filter(([, one]) => one && typeof one === 'object');
     return choice.length ? Object.fromEntries(choice.map(([server, { only, always }]) => [server, { only: names(only), always: names(always) }])) : undefined;
 }
 
