@@ -104,6 +104,12 @@ static bool is_named_so(const disk_cache *dc, const disk_load *l)
     return !l->reads_key || disk_is_same(&name, &l->hit.name);
 }
 
+/* Whether a file is of no use any more; without memory nothing is wrong with it. */
+static bool is_bad(err_code err)
+{
+    return err != ERR_OK && err != ERR_NOMEM;
+}
+
 static bool load(disk_cache *dc, disk_load *l)
 {
     const seq_snapshot_parts p = seq_snapshot_get_parts(l->snapshot);
@@ -127,14 +133,14 @@ static bool load(disk_cache *dc, disk_load *l)
         if (err == ERR_OK && !is_named_so(dc, l)) {
             err = err_set(&d, ERR_CORRUPT, "a cached prompt is not the one that its name says");
         }
-        if (err != ERR_OK) {
+        if (is_bad(err)) {
             drop_by_name(dc, &l->hit.name);
         }
     }
     for (size_t b = 0; is_there && b < p.n_blocks && err == ERR_OK; b++) {
         const disk_part part = {p.blocks[b], p.block_bytes};
         err = read_file(dc, DISK_BLOCK, &ids[b], &part, 1, &d);
-        if (err != ERR_OK) {
+        if (is_bad(err)) {
             drop_block_users(dc, &ids[b]);
         }
     }

@@ -1,15 +1,19 @@
 /* Every allocation of preparing a request, and of what an engine's sequences are made of, fails once. */
 #include "base/compiler.h"
 #include "base/log.h"
+#include "engine/cache/disk_cache_state.h"
 #include "engine/cache/vision_cache.h"
 #include "engine/draft/draft.h"
 #include "engine/draft/lookup.h"
+#include "engine/engine_private.h"
 #include "engine/request.h"
 #include "tests/alloc_fail.h"
 #include "tests/engine/answers.h"
+#include "tests/folder.h"
+#include "tests/model/tiny.h"
 #include "tests/recorded.h"
 
-enum { MAX_POINTS = 5000, LENGTH = 12 };
+enum { MAX_POINTS = 5000, LENGTH = 12, DISK_TOKENS = SEQ_PAGE_TOKENS + 20 };
 
 /* What could not be made holds nothing. */
 static err_code use_lookup(void *context)
@@ -100,6 +104,146 @@ static err_code prepare_image(void *context)
     CHECK(!r || (r->embed_rows[0] < 64 && r->embed_rows[r->n_embed_rows - 1] >= 64));
     gen_request_free(r);
     chat_input_destroy(in);
+    return err;
+}
+
+/* ---- the cache on disk, whose thread is this one ---- */
+
+typedef struct disk_play {
+    tiny t;
+    prefix_cache *pc;
+    seq_state *seq;
+    uint64_t key[1 + DISK_TOKENS];
+    disk_cache_options options;
+    disk_cache *dc; /* its own thread has ended */
+} disk_play;
+
+static void wake(void *ctx)
+{
+    (void)ctx;
+}
+
+/* Opens it, and ends its thread: what that does is asked of it here. */
+static err_code open_disk(void *context)
+{
+    disk_play *p = context;
+    const err_code err = disk_cache_open(&p->dc, &p->options, NULL);
+    CHECK((p->dc != NULL) == (err == ERR_OK));
+    if (p->dc) {
+        pthread_mutex_lock(&p->dc->lock);
+        p->dc->is_stopping = true;
+        pthread_cond_broadcast(&p->dc->work);
+        pthread_mutex_unlock(&p->dc->lock);
+        pthread_join(p->dc->thread, NULL);
+        p->dc->thread_started = p->dc->is_stopping = false;
+    }
+    return err;
+}
+
+static err_code open_and_close_disk(void *context)
+{
+    disk_play *p = context;
+    const err_code err = open_disk(context);
+    disk_cache_close(p->dc);
+    p->dc = NULL;
+    return err;
+}
+
+static void forget_all(disk_cache *dc)
+{
+    disk_cache_clear(dc, NULL);
+    disk_drop_unused(dc);
+    CHECK_INT(disk_index_bytes(dc->index), 0);
+}
+
+/* What is saved is whole, or nothing of it is left. */
+static err_code save_to_disk(void *context)
+{
+    disk_play *p = context;
+    size_t n = 0;
+    p->dc->source = prefix_cache_get(p->pc, p->key, 1 + DISK_TOKENS);
+    const bool ok = disk_run_save(p->dc);
+    p->dc->source = NULL;
+    (void)disk_index_entries(p->dc->index, &n);
+    CHECK_INT(n, ok);
+    CHECK_INT(disk_index_bytes(p->dc->index) > 0, ok);
+    forget_all(p->dc);
+    return ok ? ERR_OK : ERR_NOMEM;
+}
+
+/* What cannot be read for lack of memory stays, as it is not damaged. */
+static err_code load_from_disk(void *context)
+{
+    disk_play *p = context;
+    disk_hit hit;
+    p->dc->source = prefix_cache_get(p->pc, p->key, 1 + DISK_TOKENS);
+    if (!disk_run_save(p->dc)) {
+        forget_all(p->dc);
+        return ERR_NOMEM;
+    }
+    p->dc->source = NULL;
+    const bool found = disk_cache_find(p->dc, p->key, 1 + DISK_TOKENS, 0, &hit);
+    seq_snapshot *snapshot = found ? seq_snapshot_alloc(p->seq, hit.n_tokens, hit.mtp_len) : NULL;
+    disk_load *l = snapshot ? disk_cache_load(p->dc, &hit, p->key, snapshot) : NULL;
+    bool ok = false;
+    if (l) {
+        disk_serve_loads(p->dc);
+        CHECK(disk_load_has_ended(p->dc, l));
+        ok = l->state == LOAD_DONE;
+        disk_load_free(p->dc, l);
+    }
+    size_t n = 0;
+    (void)disk_index_entries(p->dc->index, &n);
+    CHECK_INT(n, 1);
+    forget_all(p->dc);
+    return ok ? ERR_OK : ERR_NOMEM;
+}
+
+static void test_disk(void)
+{
+    int32_t ids[DISK_TOKENS];
+    char folder[FOLDER_NAME];
+    disk_play p = {.t = tiny_open(1, ~0u, KV_F16)};
+    folder_make(folder);
+    p.pc = prefix_cache_create(64 << 20, 8, TINY_H);
+    for (int32_t i = 0; i < DISK_TOKENS; i++) {
+        ids[i] = 100 + i;
+        p.key[1 + i] = (uint64_t)ids[i];
+    }
+    p.seq = tiny_seq(&p.t);
+    tiny_run(&p.t, p.seq, ids, DISK_TOKENS, false, false);
+    CHECK(prefix_cache_store(p.pc, p.key, 1 + DISK_TOKENS, p.seq, decoder_hidden(p.t.sc, DISK_TOKENS - 1)));
+    const seq_snapshot_parts parts =
+        seq_snapshot_get_parts(prefix_cache_get(p.pc, p.key, 1 + DISK_TOKENS)->snapshot);
+    p.options = (disk_cache_options){.dir = folder,
+                                     .budget = 1 << 20,
+                                     .block_bytes = parts.block_bytes,
+                                     .own_bytes = seq_snapshot_own_bytes(&parts),
+                                     .hidden_size = TINY_H,
+                                     .max_tokens = TINY_CTX,
+                                     .wake = wake};
+    const size_t n_open = alloc_fail_each(open_and_close_disk, &p, MAX_POINTS);
+    CHECK_INT(open_disk(&p), ERR_OK);
+    const size_t n_save = alloc_fail_each(save_to_disk, &p, MAX_POINTS),
+                 n_load = alloc_fail_each(load_from_disk, &p, MAX_POINTS);
+    printf("disk: open %zu, save %zu, load %zu\n", n_open, n_save, n_load);
+    CHECK(n_open >= 6 && n_save >= 4 && n_load >= n_save + 8);
+    disk_cache_close(p.dc);
+    seq_state_destroy(p.seq);
+    prefix_cache_destroy(p.pc);
+    tiny_close(&p.t);
+}
+
+/* The vision tower of a model that is open, with its matrices in 8 bits. */
+static err_code open_vision(void *context)
+{
+    const engine *open = context;
+    engine e = {.model = open->model, .compute = open->compute};
+    const engine_options opt = {.vision_bits = 8};
+    const err_code err = engine_open_vision(&e, &opt, NULL);
+    CHECK(err != ERR_OK || (e.vision && e.vision_matrices));
+    vit_close(e.vision);
+    quantized_close(e.vision_matrices);
     return err;
 }
 
@@ -317,7 +461,8 @@ static void test_answers(const char *dir, const char *template)
 int main(void)
 {
     log_set_level(LOG_OFF);
-    static char dir[4096], tiny[4096], template[] = PARLEY_SOURCE_DIR "/tools/seedling/chat_template.jinja";
+    static char dir[4096], tiny_dir[4096],
+        template[] = PARLEY_SOURCE_DIR "/tools/seedling/chat_template.jinja";
     snprintf(dir, sizeof dir, "%s/assets/seedling", PARLEY_SOURCE_DIR);
     answers_begin();
     engine *e =
@@ -330,14 +475,16 @@ int main(void)
     CHECK_INT(n_lookup, 3);
     CHECK(n_text >= 5 && n_tokens >= 3 && n_chat >= 10);
     engine_close(e);
-    snprintf(tiny, sizeof tiny, "%s", check_data("tiny"));
-    test_answers(tiny, template);
+    snprintf(tiny_dir, sizeof tiny_dir, "%s", check_data("tiny"));
+    test_answers(tiny_dir, template);
     e = answers_open(&(engine_options){
-        .model_dir = tiny, .template_file = template, .n_ctx = 1024, .n_parallel = 1, .n_threads = 1});
+        .model_dir = tiny_dir, .template_file = template, .n_ctx = 1024, .n_parallel = 1, .n_threads = 1});
     CHECK_INT(prepare_image(e), ERR_OK);
     const size_t n_image = alloc_fail_each(prepare_image, e, MAX_POINTS);
-    printf("image %zu\n", n_image);
-    CHECK(n_image >= 10);
+    const size_t n_vision = alloc_fail_each(open_vision, e, MAX_POINTS);
+    printf("image %zu, vision %zu\n", n_image, n_vision);
+    CHECK(n_image >= 10 && n_vision >= 10);
+    test_disk();
     engine_close(e);
     answers_end();
     CHECK_DONE();

@@ -5,6 +5,7 @@
 #include "tests/open_files.h"
 
 #include <fcntl.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -29,8 +30,19 @@ int renameat(int from_dir, const char *from, int to_dir, const char *to)
     return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
 }
 
+/* While it is held, who writes a name waits where its file is synchronized. */
+static atomic_bool is_held;
+static atomic_int n_waiting;
+static sem_t held;
+
 int fsync(int fd)
 {
+    char link[64], path[512] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (is_held && readlink(link, path, sizeof path - 1) > 0 && strstr(path, ".name")) {
+        n_waiting++;
+        sem_wait(&held);
+    }
     struct stat st;
     n_names_kept += was_name && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
     was_name = false;
@@ -58,11 +70,9 @@ static engine *open_engine(const char *disk, int32_t n_ctx)
     return open_with(disk, n_ctx, NULL);
 }
 
-/* The request's cached tokens, or minus the error of its end, whose name goes to `why`. */
-static int32_t run(engine *e, gen_request *r, char why[ERR_NAME_MAX])
+/* The cached tokens of a request that runs, or minus the error of its end, whose name goes to `why`. */
+static int32_t end_of(uint64_t id, char why[ERR_NAME_MAX])
 {
-    const uint64_t id = next_id++;
-    answers_submit(e, r, id);
     for (;;) {
         void *message = NULL;
         CHECK(mailbox_pop_wait(answer_events, &message, ANSWER_WAIT_MS));
@@ -79,7 +89,14 @@ static int32_t run(engine *e, gen_request *r, char why[ERR_NAME_MAX])
     }
 }
 
-static int32_t ask(engine *e, int32_t n, uint64_t scope, const char *keep_as, char why[ERR_NAME_MAX])
+static int32_t run(engine *e, gen_request *r, char why[ERR_NAME_MAX])
+{
+    const uint64_t id = next_id++;
+    answers_submit(e, r, id);
+    return end_of(id, why);
+}
+
+static gen_request *request_of(engine *e, int32_t n, uint64_t scope, const char *keep_as)
 {
     int32_t ids[PROMPT];
     gen_params p;
@@ -96,7 +113,12 @@ static int32_t ask(engine *e, int32_t n, uint64_t scope, const char *keep_as, ch
     if (keep_as) {
         gen_request_keep_as(r, keep_as);
     }
-    return run(e, r, why);
+    return r;
+}
+
+static int32_t ask(engine *e, int32_t n, uint64_t scope, const char *keep_as, char why[ERR_NAME_MAX])
+{
+    return run(e, request_of(e, n, scope, keep_as), why);
 }
 
 /* An engine over a new folder, which keeps the prompt of mine as "one". */
@@ -342,6 +364,60 @@ static void test_lost_folder(void)
     engine_close(e);
 }
 
+/* A prompt that is cleared while it is being written ends its request with that; nothing of it is left. */
+static void test_cleared_meanwhile(void)
+{
+    const uint64_t mine = MINE;
+    char disk[FOLDER_NAME], why[ERR_NAME_MAX] = "";
+    engine_cached found;
+    folder_make(disk);
+    engine *e = open_engine(disk, 512);
+    sem_init(&held, 0, 0);
+    n_waiting = 0;
+    is_held = true;
+    const uint64_t id = next_id++;
+    answers_submit(e, request_of(e, PROMPT, MINE, "one"), id);
+    while (n_waiting == 0) {
+        usleep(200);
+    }
+    engine_clear_cache(e, &mine);
+    CHECK_INT(end_of(id, why), -(int32_t)ERR_IO);
+    CHECK_STR(why, "cache_storage_failed");
+    is_held = false;
+    sem_post(&held);
+    CHECK(!engine_find_named(e, MINE, "one", false, &found));
+    CHECK(ask(e, PROMPT, MINE, "two", why) >= 0);
+    CHECK(engine_find_named(e, MINE, "two", false, &found));
+    engine_close(e);
+    sem_destroy(&held);
+}
+
+/* A file that was changed is told as not there when it is asked for, and is gone then. */
+static void test_damaged(void)
+{
+    char disk[FOLDER_NAME], path[512], why[ERR_NAME_MAX] = "";
+    err_detail d = {0};
+    engine_cached found;
+    gen_request *r = NULL;
+    engine_close(open_with_one(disk));
+    DIR *dir = opendir(disk);
+    for (struct dirent *file; dir && (file = readdir(dir));) {
+        if (strstr(file->d_name, ".entry")) {
+            snprintf(path, sizeof path, "%s/%s", disk, file->d_name);
+            const int fd = open(path, O_RDWR | O_CLOEXEC);
+            CHECK(fd >= 0 && lseek(fd, -7, SEEK_END) > 0 && write(fd, "changed", 7) == 7 && close(fd) == 0);
+        }
+    }
+    closedir(dir);
+    engine *e = open_engine(disk, 512);
+    CHECK_OK(engine_prepare_load(e, &r, MINE, "one", &d), d);
+    CHECK_INT(run(e, r, why), -(int32_t)ERR_NOT_FOUND);
+    CHECK_STR(why, "cache_entry_not_found");
+    CHECK(!engine_find_named(e, MINE, "one", false, &found));
+    CHECK(ask(e, PROMPT, MINE, NULL, why) >= 0);
+    engine_close(e);
+}
+
 /* Where all share one cache, names are of all, too. */
 static void test_shared(void)
 {
@@ -373,6 +449,8 @@ int main(void)
     test_renamed();
     test_chat();
     test_lost_folder();
+    test_cleared_meanwhile();
+    test_damaged();
     test_shared();
     answers_end();
     CHECK_ALL_CLOSED();
