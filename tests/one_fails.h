@@ -24,13 +24,14 @@
 
 #include "base/bytes.h"
 
-static const char *one_fails_name; /* NULL: none */
-static int one_fails_left;         /* calls until it fails; 0: it has */
-static struct {
+/* Of each thread: what another one calls neither fails nor counts. */
+static _Thread_local const char *one_fails_name; /* NULL: none */
+static _Thread_local int one_fails_left;         /* calls until it fails; 0: it has */
+static _Thread_local struct {
     const char *name; /* compared by its place: each wrapper has one */
     int n;
 } one_fails_calls[64];
-static bool one_fails_counts;
+static _Thread_local bool one_fails_counts;
 
 static inline void one_fails(const char *name, int n)
 {

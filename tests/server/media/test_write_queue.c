@@ -2,13 +2,48 @@
  * thread stands in `wake` while the gate is shut, so that nothing depends on its speed. */
 #include "server/media/write_queue.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "tests/check.h"
+#include "base/log.h"
+#include "tests/one_fails.h"
+#include "tests/open_files.h"
+#include "tests/recorded.h"
+
+#define EIO_OF(value) (errno = EIO, value)
+
+ONE_FAILS(void *, calloc, (size_t n, size_t size), (n, size), NULL)
+ONE_FAILS(void *, malloc, (size_t n), (n), NULL)
+ONE_FAILS(ssize_t, write, (int fd, const void *data, size_t n), (fd, data, n), EIO_OF(-1))
+ONE_FAILS(int, pthread_create, (pthread_t * t, const pthread_attr_t *a, void *(*run)(void *), void *ctx),
+          (t, a, run, ctx), EAGAIN)
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+    va_end(args);
+    return one_fails_now("open") ? EIO_OF(-1) : __real_open(path, flags, mode);
+}
+
+int __real_fcntl(int fd, int what, ...);
+int __wrap_fcntl(int fd, int what, ...);
+int __wrap_fcntl(int fd, int what, ...)
+{
+    va_list args;
+    va_start(args, what);
+    const int value = va_arg(args, int);
+    va_end(args);
+    return one_fails_now("fcntl") ? EIO_OF(-1) : __real_fcntl(fd, what, value);
+}
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -180,10 +215,98 @@ static void test_fault(write_queue *q)
     CHECK(f == NULL);
 }
 
+/* ---- what fails ---- */
+
+/* An upload, a part of which is another file; how far it came, and what was said. */
+static void upload(bytes *said, ledger *memory)
+{
+    write_queue *q = write_queue_create(memory, on_wake, NULL);
+    file_writer *w = NULL;
+    file_sink *f = NULL;
+    uint8_t hash[HASH_BYTES];
+    err_detail d = {0};
+    const char *step = "queue";
+    int fd = -1;
+    err_code err = q ? ERR_OK : ERR_NOMEM;
+    if (!err) {
+        step = "writer";
+        err = file_writer_create(&w, "/tmp", 10, &d);
+    }
+    if (!err) {
+        step = "add";
+        err = file_writer_add(w, "0123456789", 10, &d);
+    }
+    if (!err) {
+        fd = file_writer_finish(w, hash);
+        step = "open";
+        err = file_sink_open(&f, q, "/tmp", 13, 5, &d);
+    } else {
+        file_writer_destroy(w);
+    }
+    if (!err) {
+        step = "queue bytes";
+        err = file_sink_add(f, "abc", 3, &d);
+    }
+    if (!err) {
+        step = "queue a copy";
+        err = file_sink_copy(f, fd, 0, 10, &d);
+    }
+    if (!err) {
+        step = "all";
+        wait_until_idle(f);
+        err = file_sink_error(f, &d);
+    }
+    bytes_printf(said, "%s: %s", step, err_name(err));
+    if (err) {
+        bytes_printf(said, " %s: %s", d.name, d.text);
+    }
+    if (f) {
+        bytes_printf(said, ", %llu queued", (unsigned long long)file_sink_queued(f));
+    }
+    file_sink_drop(f);
+    write_queue_end(q);
+    write_queue_destroy(q);
+    if (fd >= 0) {
+        close(fd);
+    }
+    CHECK_INT(ledger_get_status(memory).used, 0);
+}
+
+static void test_failures(ledger *memory)
+{
+    static const char *const CALLS[] = {"calloc", "malloc", "open",          "fcntl",
+                                        "write",  "unlink", "pthread_create"};
+    bytes all = bytes_empty(1 << 16), said = bytes_empty(1 << 12);
+    int n_calls[sizeof CALLS / sizeof *CALLS];
+    bytes_append_str(&said, "keeps memory"); /* so that what is said takes none */
+    bytes_clear(&said);
+    one_fails(NULL, 0);
+    upload(&said, memory);
+    (void)one_fails_over();
+    bytes_printf(&all, "nothing fails: %s\n", bytes_str(&said));
+    for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++) {
+        n_calls[i] = one_fails_counted(CALLS[i]);
+    }
+    for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++) {
+        for (int n = 1; n <= n_calls[i]; n++) {
+            bytes_clear(&said);
+            one_fails(CALLS[i], n);
+            upload(&said, memory);
+            CHECK(one_fails_over());
+            one_fails_say(&all, CALLS[i], n, bytes_str(&said));
+        }
+    }
+    one_fails_say(&all, NULL, 0, NULL);
+    recorded_check("server/media/write_queue.txt", bytes_str(&all));
+    bytes_deinit(&all);
+    bytes_deinit(&said);
+}
+
 int main(void)
 {
     err_detail d = {0};
     file_sink *left, *dropped;
+    log_set_level(LOG_OFF);
     ledger *memory = ledger_create(1 << 20);
     write_queue *q = write_queue_create(memory, on_wake, NULL);
     CHECK(q != NULL);
@@ -199,6 +322,8 @@ int main(void)
     file_sink_drop(left);
     write_queue_destroy(q);
     CHECK_INT(ledger_get_status(memory).used, 0);
+    test_failures(memory);
     ledger_destroy(memory);
+    CHECK_ALL_CLOSED();
     CHECK_DONE();
 }
