@@ -69,7 +69,7 @@ def scripts_lines(folder):
             cases.setdefault(page["case"], {}).setdefault(file, set()).update(lines)
     for path in (folder / "node").glob("*.json"):
         for script in json.loads(path.read_text())["result"]:
-            if not script["url"].startswith(f"file://{ROOT}/web/js/"):
+            if not script["url"].startswith(f"file://{ROOT}/web/") or "/vendor/" in script["url"]:
                 continue
             file = os.path.relpath(script["url"].removeprefix("file://").split("?")[0], ROOT)
             text = (ROOT / file).read_text()

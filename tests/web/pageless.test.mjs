@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import test from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { takeShared } from '../../web/js/state/shared.js';
 
@@ -36,7 +36,7 @@ function makeWorker() {
         net.asked.push(url.replace(SCOPE, ''));
         return net.answer(url.replace(SCOPE, ''));
     };
-    vm.runInNewContext(readFileSync(join(web, 'sw.js'), 'utf8'), { self, caches, fetch, URL, Response: Object.assign(function (...given) { return new Response(...given); }, { error: () => 'an error', redirect: (...given) => ['redirected', ...given] }), Set, Promise, String, encodeURIComponent });
+    vm.runInNewContext(readFileSync(join(web, 'sw.js'), 'utf8'), { self, caches, fetch, URL, Response: Object.assign(function (...given) { return new Response(...given); }, { error: () => 'an error', redirect: (...given) => ['redirected', ...given] }), Set, Promise, String, encodeURIComponent }, { filename: pathToFileURL(join(web, 'sw.js')).href });
     /** What becomes of a request; undefined: the worker leaves it to the browser. */
     const ask = async (url, method = 'GET', more = {}) => {
         const waits = [];

@@ -123,7 +123,7 @@ test('language, theme and text size are there before the first frame', () => {
             if (kept === 'forbidden') throw new Error();
             return kept;
         };
-        vm.runInNewContext(source('first-frame.js'), { document, localStorage: { getItem }, navigator: { languages }, JSON, Object });
+        vm.runInNewContext(source('first-frame.js'), { document, localStorage: { getItem }, navigator: { languages }, JSON, Object }, { filename: new URL('../../web/js/first-frame.js', import.meta.url).href });
         return JSON.parse(JSON.stringify([root, added]));
     };
     const loads = (language) => [{ name: 'link', rel: 'preload', as: 'fetch', crossOrigin: 'anonymous', href: `languages/${language}.json` }];
