@@ -21,6 +21,17 @@ int pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t clock)
     return has_no_clock ? EINVAL : real(attributes, clock);
 }
 
+/* Likewise: how often those who wait were called. */
+static atomic_int n_calls;
+
+int pthread_cond_broadcast(pthread_cond_t *condition)
+{
+    int (*real)(pthread_cond_t *);
+    *(void **)&real = dlsym(RTLD_NEXT, "pthread_cond_broadcast");
+    n_calls++;
+    return real(condition);
+}
+
 /* Nothing is left of it, either, which the sanitizer for leaks would say. */
 static void test_no_clock(void)
 {
@@ -80,7 +91,9 @@ static void test_no_room(void)
     ledger *l = ledger_create(10 << 20);
     ledger_hold a = {.ledger = l}, b = {.ledger = l};
     CHECK(ledger_try(&a, 10 << 20));
+    const int calls = n_calls;
     CHECK_INT(ledger_take(&b, "this", 1, &(ledger_patience){.cancelled = always}, &d), ERR_CANCELLED);
+    CHECK(n_calls > calls); /* who stands behind it in line may fit */
     CHECK_INT(ledger_take(&b, "this", 3 << 20, NULL, &d), ERR_BUSY);
     CHECK_STR(d.name, "memory_busy");
     CHECK_STR(d.text,

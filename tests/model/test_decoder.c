@@ -386,6 +386,21 @@ static void test_refusals(const tiny *t)
     seq_state_destroy(run.seq);
 }
 
+/* Matrices in memory of their own have the bits of those in the file. */
+static void test_copied_weights(void)
+{
+    tiny plain = tiny_open(2, ~0u, KV_F32);
+    tiny copied = tiny_open_as(&(tiny_options){check_data("tiny"), 2, ~0u, KV_F32, 0, false, true});
+    seq_state *a = tiny_seq(&plain), *b = tiny_seq(&copied);
+    const float *was = tiny_run(&plain, a, ids, 100, false, false),
+                *is = tiny_run(&copied, b, ids, 100, false, false);
+    CHECK(memcmp(was, is, TINY_V * sizeof *was) == 0);
+    seq_state_destroy(a);
+    seq_state_destroy(b);
+    tiny_close(&plain);
+    tiny_close(&copied);
+}
+
 int main(void)
 {
     n_ids = tiny_ids(ids, TINY_CTX);
@@ -401,5 +416,6 @@ int main(void)
         tiny_close(&t);
     }
     test_pieces();
+    test_copied_weights();
     CHECK_DONE();
 }
