@@ -34,6 +34,19 @@ static bool read_upstream(serve_options *opt, const char *name, const char *valu
     return true;
 }
 
+/* Models of a hub at which nobody listens, with this cache. */
+static hub_jobs *open_hub(const char *cache)
+{
+    hub_jobs *jobs = NULL;
+    err_detail detail;
+    unsetenv("HF_TOKEN");
+    if (setenv("HF_HUB_CACHE", cache, 1) != 0 || setenv("HF_ENDPOINT", "http://127.0.0.1:1", 1) != 0 ||
+        hub_jobs_create(&jobs, &(hub_jobs_hooks){0}, &detail) != ERR_OK) {
+        fprintf(stderr, "fake_main: no hub\n");
+    }
+    return jobs;
+}
+
 /* Options about several models; false for another one. */
 static bool read_models(fake_options *f, const char *name, const char *value)
 {
@@ -49,6 +62,8 @@ static bool read_models(fake_options *f, const char *name, const char *value)
         opt->pinned = f->pinned;
     } else if (strcmp(name, "--idle-unload") == 0) {
         opt->idle_unload_s = (int)strtol(value, NULL, 10);
+    } else if (strcmp(name, "--hub") == 0) {
+        opt->hub = open_hub(value);
     } else {
         return false;
     }
@@ -196,6 +211,8 @@ bool fake_options_read(fake_options *f, int argc, char **argv)
 
 void fake_options_end(fake_options *f)
 {
+    hub_jobs_destroy(f->serve.hub);
+    f->serve.hub = NULL;
     mcp_config_destroy(f->tools);
     f->tools = NULL;
 }

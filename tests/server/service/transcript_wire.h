@@ -216,7 +216,7 @@ static void wait_for(script *s, const char *path, const char *text)
     for (int i = 0; i < most && !found; i++) {
         bytes got = bytes_empty(BYTES), sent = bytes_empty(BYTES);
         const int fd = open_socket(s);
-        bytes_printf(&sent, "GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n", path);
+        bytes_printf(&sent, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", path);
         send_all(fd, sent.data, sent.len);
         receive(fd, &got, NULL);
         close(fd);
