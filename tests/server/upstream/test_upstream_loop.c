@@ -6,6 +6,7 @@
 #include "server/media/fetch.h"
 #include "server/protocol/dialects/chat_request.h"
 #include "server/upstream/upstream_state.h"
+#include "tests/recorded.h"
 #include "tests/said.h"
 #include "tests/server/made_up_server.h"
 
@@ -470,6 +471,45 @@ static void test_looks(void)
     CHECK_HAS(hears(url[0], 0, other), "refused not_found: gpu has no such model; see /v1/models");
 }
 
+/* ---- what is told of them ---- */
+
+static void test_told(void)
+{
+    const upstream_settings settings = {
+        .servers = "gpu=http://127.0.0.1:1,http://127.0.0.1:2,far=http://127.0.0.1:3",
+        .models = "big=gpu/m",
+        .rules = "when queue > 2 use big, when media use big"};
+    const upstream_hooks hooks = {.on_event = on_event, .on_change = on_change};
+    err_detail d = {0};
+    bytes out = bytes_empty(1 << 16);
+    CHECK_OK(upstreams_create(&all, &settings, &hooks, &d), d);
+    uint64_t next = 1;
+    for (size_t i = 0; i < all->config.n_servers; i++) {
+        for (size_t k = 0; k < all->servers[i].n_replicas; k++) {
+            replica *r = &all->servers[i].replicas[k];
+            r->state = k == 0 ? REPLICA_UP : REPLICA_DOWN;
+            r->n_running = (int)next++;
+            r->n_sent = next++;
+            r->n_ruled = next++;
+            r->n_followed = next++;
+            r->n_failed = next++;
+        }
+    }
+    all->n_open = 4;
+    CHECK_INT(upstreams_count_running(all), 4);
+    CHECK_INT(upstreams_count_running(NULL), 0);
+    upstreams_write_rules(all, &out);
+    bytes_append_char(&out, '\n');
+    upstreams_write_metrics(all, &out);
+    all->config.local_only = true;
+    upstreams_write_rules(all, &out);
+    recorded_check("server/upstream/told.txt", bytes_str(&out));
+    bytes_deinit(&out);
+    all->n_open = 0;
+    all->has_thread = false;
+    upstreams_destroy(all);
+}
+
 int main(void)
 {
     log_set_level(LOG_OFF);
@@ -486,6 +526,7 @@ int main(void)
     test_replicas();
     test_rest();
     test_looks();
+    test_told();
     made_up_close();
     fetch_stop();
     CHECK_DONE();
