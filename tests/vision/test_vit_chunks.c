@@ -1,6 +1,6 @@
 /* Images of more tokens than a tower works on at once: where a patch knows of no other (or of none but those of its
  * window), the left half of a wide image has the bits of a narrow one, although its rows stand elsewhere.
- * And several frames at once. */
+ * And several frames at once, and what each tower makes of an image, recorded. */
 #include "tests/check.h"
 #include "tests/cpu.h"
 
@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "compute/nn.h"
+#include "tests/compute/sums.h"
 #include "tests/vision/safetensors.h"
 #include "vision/vit.h"
 
@@ -152,20 +153,59 @@ static void check_tower(const char *name, const char *const *zeros)
     safetensors_close(&s.file);
 }
 
+/* Two frames in all the tower's own numbers: the features, and the hidden rows that they are made of. */
+static void record_tower(const char *name, const char *hidden)
+{
+    enum { FRAMES = 2, HIGH = 6, WIDE = 5 };
+    static const char *const none[] = {NULL};
+    char path[256];
+    source s = {.zeros = none};
+    const tensor_source tensors = {.find = find, .ctx = &s};
+    compute *c = NULL;
+    vit *v = NULL;
+    err_detail d = {0};
+    snprintf(path, sizeof path, "%s/model.safetensors", name);
+    CHECK(safetensors_open(&s.file, check_data(path)));
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 2, .cpu_mask = test_cpu_mask()}, &d), d);
+    CHECK_OK(vit_open(&v, json_folder(check_data(name)), &tensors, c, &d), d);
+    const vit_config *vc = vit_get_config(v);
+    const size_t width = (size_t)vc->out_hidden_size * (size_t)(1 + vc->n_deepstack);
+    const int32_t merge = vc->spatial_merge_size;
+    const size_t n_tokens = (size_t)FRAMES * HIGH * WIDE, n_out = n_tokens * width,
+                 n_last = n_tokens * (size_t)(merge * merge) * (size_t)vc->hidden_size;
+    float *rows = make_rows(vc, FRAMES * HIGH, WIDE), *out = calloc(n_out, sizeof *out),
+          *last = calloc(n_last, sizeof *last);
+    CHECK(out && last);
+    CHECK_OK(vit_encode(v, c, out, last, &(vit_rows){.rows = rows}, FRAMES, HIGH * merge, WIDE * merge, &d),
+             d);
+    sums_add(name, out, n_out);
+    sums_add(hidden, last, n_last);
+    free(rows), free(out), free(last);
+    vit_close(v);
+    compute_destroy(c);
+    safetensors_close(&s.file);
+}
+
 int main(void)
 {
     /* The outputs of attention, and positions that depend on the size of the image. */
     static const char *const all[] = {"attn.proj.", "self_attn.o_proj.weight", "pos_embed", NULL};
     static const char *const whole_frames[] = {"blocks.1.attn.proj.", NULL};
     static const struct {
-        const char *name;
+        const char *name, *hidden;
         const char *const *zeros;
     } towers[] = {
-        {"tiny", all},          {"tiny_vl_moe", all},         {"tiny_gemma4_images", all},
-        {"tiny_qwen2_vl", all}, {"tiny_gemma4_clipped", all}, {"tiny_qwen2_5_vl", whole_frames},
+        {"tiny", "tiny, hidden", all},
+        {"tiny_vl_moe", "tiny_vl_moe, hidden", all},
+        {"tiny_gemma4_images", "tiny_gemma4_images, hidden", all},
+        {"tiny_qwen2_vl", "tiny_qwen2_vl, hidden", all},
+        {"tiny_gemma4_clipped", "tiny_gemma4_clipped, hidden", all},
+        {"tiny_qwen2_5_vl", "tiny_qwen2_5_vl, hidden", whole_frames},
     };
     for (size_t i = 0; i < ARRAY_LEN(towers); i++) {
         check_tower(towers[i].name, towers[i].zeros);
+        record_tower(towers[i].name, towers[i].hidden);
     }
+    sums_check("vision/tower_sums.txt", 2e-4);
     CHECK_DONE();
 }

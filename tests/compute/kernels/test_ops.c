@@ -756,7 +756,7 @@ int main(void)
         check_table();
         CHECK(!(l->mask & CPU_AVX512_BF16) || (vec->tile_bf16 && (vec->dot_bf16 || (l->mask & CPU_AMX))));
         if (vec == gen) {
-            sums_check("compute/kernels/generic_sums.txt");
+            sums_check("compute/kernels/generic_sums.txt", 1e-5);
         }
         if (below) {
             check_same_bits(below, vec);
