@@ -3,9 +3,11 @@
 #include "base/log.h"
 #include "engine/cache/disk_cache_state.h"
 #include "engine/cache/vision_cache.h"
+#include "engine/catalog.h"
 #include "engine/draft/draft.h"
 #include "engine/draft/lookup.h"
 #include "engine/engine_private.h"
+#include "engine/inbox.h"
 #include "engine/request.h"
 #include "tests/alloc_fail.h"
 #include "tests/engine/answers.h"
@@ -105,6 +107,57 @@ static err_code prepare_image(void *context)
     gen_request_free(r);
     chat_input_destroy(in);
     return err;
+}
+
+/* The parts of an engine that have no thread; what could not be made is NULL and holds nothing. */
+static err_code make_parts(void *context)
+{
+    prefix_cache *prefixes = prefix_cache_create(1 << 20, 4, 8);
+    vision_cache *images = vision_cache_create(1 << 20, 8);
+    inbox *in = inbox_create(4, 2);
+    disk_index *index = disk_index_create();
+    catalog *list = NULL;
+    const bool is_listed = catalog_open(&list, context, NULL) == ERR_OK;
+    CHECK((list != NULL) == is_listed);
+    const bool ok = prefixes && images && in && index && is_listed;
+    prefix_cache_destroy(prefixes);
+    vision_cache_destroy(images);
+    inbox_destroy(in);
+    disk_index_destroy(index);
+    catalog_close(list);
+    return ok ? ERR_OK : ERR_NOMEM;
+}
+
+/* Rows of a video that there is no memory for are not found, and nothing else. */
+static err_code keep_rows(void *context)
+{
+    static const float rows[4 * 8] = {1, 2};
+    const uint8_t key[HASH_BYTES] = {7};
+    double times[] = {0.5, 1.5};
+    const patches p = {.t = 2, .h = 2, .w = 4, .n_tokens = 4, .timestamps = times};
+    vision_cache *images = context;
+    vision_cache_clear(images, NULL);
+    vision_cache_store(images, key, &p, 0, rows);
+    const vision_features *f = vision_cache_find(images, key);
+    const bool ok = f != NULL;
+    CHECK(!f || (memcmp(f->rows, rows, sizeof rows) == 0 && memcmp(f->timestamps, times, sizeof times) == 0));
+    CHECK_INT(vision_cache_get_stats(images).bytes > 0, ok);
+    vision_cache_release(f);
+    return ok ? ERR_OK : ERR_NOMEM;
+}
+
+static void test_parts(void)
+{
+    char folder[FOLDER_NAME], one[FOLDER_NAME + 8];
+    folder_make(folder);
+    snprintf(one, sizeof one, "%s/one", folder);
+    CHECK_INT(symlink(check_data("tiny"), one), 0);
+    const size_t n_parts = alloc_fail_each(make_parts, folder, MAX_POINTS);
+    vision_cache *images = vision_cache_create(1 << 20, 8);
+    const size_t n_rows = alloc_fail_each(keep_rows, images, MAX_POINTS);
+    printf("parts %zu, rows %zu\n", n_parts, n_rows);
+    CHECK(n_parts >= 10 && n_rows >= 3);
+    vision_cache_destroy(images);
 }
 
 /* ---- the cache on disk, whose thread is this one ---- */
@@ -484,6 +537,7 @@ int main(void)
     const size_t n_vision = alloc_fail_each(open_vision, e, MAX_POINTS);
     printf("image %zu, vision %zu\n", n_image, n_vision);
     CHECK(n_image >= 10 && n_vision >= 10);
+    test_parts();
     test_disk();
     engine_close(e);
     answers_end();
