@@ -186,6 +186,21 @@ static void test_refused(void)
     history_store_close(st);
 }
 
+/* The longest title is kept, one more byte is refused. */
+static void test_title(void)
+{
+    history_store *st = open_store("title", QUOTA);
+    chat_change change;
+    err_detail d = {0};
+    char text[2 * LIMIT_HISTORY_TITLE_BYTES];
+    snprintf(text, sizeof text, "{\"revision\":0,\"title\":\"%0*d\"}", LIMIT_HISTORY_TITLE_BYTES, 1);
+    CHECK_OK(put(st, SCOPE, "longest", text, &change, &d), d);
+    snprintf(text, sizeof text, "{\"revision\":0,\"title\":\"%0*d\"}", LIMIT_HISTORY_TITLE_BYTES + 1, 1);
+    CHECK_INT(put(st, SCOPE, "longer", text, &change, &d), ERR_INVALID);
+    CHECK_STR(d.param, "title");
+    history_store_close(st);
+}
+
 /* One message more than a chat may have: none of them is kept. */
 static void test_too_many_messages(void)
 {
@@ -722,6 +737,7 @@ int main(void)
     folder_make(root);
     test_chats();
     test_refused();
+    test_title();
     test_too_many_messages();
     test_search();
     test_many_merges();
