@@ -43,7 +43,8 @@ static void test_stalls(void)
     folder_make(root);
     system_file(root, "/proc/meminfo", "MemTotal:  8388608 kB\nMemAvailable:  4194304 kB\n");
     system_file(root, "/proc/pressure/memory",
-                "some avg10=55.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=9.90 avg60=0.00 total=0\n");
+                "some avg10=55.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=9.90 avg60=0.00 total=0\n"
+                "full total=77.0\n");
     memory_state m = memory_read_state(root);
     CHECK(m.stalled > 0.0989 && m.stalled < 0.0991 && !memory_is_short(&m));
     system_file(root, "/proc/pressure/memory", "some avg10=55.00\nfull avg10=10.00 avg60=0.00 total=0\n");
