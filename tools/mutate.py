@@ -41,6 +41,11 @@ EQUIVALENTS = ROOT / "tests" / "equivalents.json"
 LINES = ROOT / "build" / "coverage" / "lines.json"
 MAP = ROOT / "tests" / "test_map.json"
 ARM_TEST = "scripts/aarch64_test"
+KERNELS = "compute/kernels/"
+# What of a kernel's file name each level of PARLEY_CPU runs.
+LEVELS = {
+    "generic": (), "avx2": ("avx2", "simd"), "avx512": ("avx2", "simd", "avx512"),
+    "avx512+vnni": ("avx2", "simd", "avx512", "vnni")}
 SANITIZERS = {False: "address,undefined", True: "thread"}  # whether a lock is left out
 
 
@@ -65,6 +70,12 @@ def changed_lines(commit):
     return changed
 
 
+def runs_at(path, cpu):
+    """Whether a level of PARLEY_CPU runs a file; None: the machine's own."""
+    words = re.findall("avx2|avx512|vnni|bf16|amx|simd", Path(path).stem) if path.startswith(KERNELS) else ()
+    return cpu is None or all(word in LEVELS[cpu] for word in words)
+
+
 def choose(options):
     """[(file, mutant)], the same for the same seed and tree: each folder has its share, each line the same chance. Folders
     take turns, so that a run which was ended early has some of each."""
@@ -75,7 +86,7 @@ def choose(options):
         rng = random.Random(f"{options.seed} {folder}")
         by_line = collections.defaultdict(list)
         for path in sources(folder):
-            if changed is None or path in changed:
+            if (changed is None or path in changed) and runs_at(path, options.cpu):
                 only = None if changed is None else changed[path]
                 for mutant in mutants_of(path, (ROOT / path).read_text(), only):
                     by_line[path, mutant.line].append(mutant)
@@ -324,7 +335,7 @@ def main():
     parser.add_argument("-n", type=int, default=100, help="changes in all")
     parser.add_argument("--since", help="only lines that were changed since this commit")
     parser.add_argument("--only", action="append", choices=FOLDERS, help="only this folder; may be repeated")
-    parser.add_argument("--cpu", help="PARLEY_CPU of the tests: generic, avx2, avx512, avx512+vnni")
+    parser.add_argument("--cpu", choices=LEVELS, help="PARLEY_CPU of the tests; kernels for more than that are left out")
     parser.add_argument("--jobs", type=int, default=1, help="copies at work at once")
     parser.add_argument("--again", help="the log of an earlier run: what survived it")
     parser.add_argument("--out", help="where results go; build/mutants-SEED.json")

@@ -119,7 +119,8 @@ class Programs:
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
                 preexec_fn=limits(int(seconds), memory))
             since, used, pid = time.monotonic(), 0, 0
-            while pid == 0 and time.monotonic() < since + IDLE:
+            last = since + 120 + 20 * seconds  # for one that asks again and again for what does not come
+            while pid == 0 and time.monotonic() < min(since + IDLE, last):
                 pid, status, usage = os.wait4(process.pid, os.WNOHANG)
                 if pid == 0:
                     time.sleep(0.01)

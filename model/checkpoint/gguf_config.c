@@ -7,7 +7,7 @@
 #include "model/checkpoint/gguf_config_job.h"
 #include "model/checkpoint/gguf_tokenizer.h"
 
-/* Of more layers than any model has none is looked for; config.json's reader has the real bound. */
+/* MAX_LAYERS: a broken file is not searched for billions of layers; config.json's reader has the real bound. */
 enum { NAME_BYTES = 64, KEY_BYTES = 160, MAX_LAYERS = 4096 };
 
 static err_code write_deltanet(const gguf_job *j);

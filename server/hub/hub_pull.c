@@ -81,10 +81,11 @@ static err_code read_index(pull *p, const hub_file *f, err_detail *detail)
     err_code err = fetch_document(p, &text, f, 0, detail);
     if (!err) {
         err = json_parse(&p->index, bytes_str(&text), text.len, LIMIT_JSON_DEPTH, NULL);
-        err = err && err != ERR_NOMEM ? ERR_CORRUPT : err;
-        err = err ? err_set(detail, err, "its %s is not JSON%s", HUB_INDEX,
-                            err == ERR_NOMEM ? ", or too large for the memory" : "")
-                  : ERR_OK;
+        if (err == ERR_NOMEM) {
+            err = err_set(detail, err, "there is not enough memory for its %s", HUB_INDEX);
+        } else if (err) {
+            err = err_set(detail, ERR_CORRUPT, "its %s is not JSON", HUB_INDEX);
+        }
     }
     bytes_deinit(&text);
     return err;
