@@ -6,7 +6,7 @@
  *     > ask 1 at 5 prompt 100 answer 4      at: the first token; flags as in ask()
  *     > wait 3                              events, or "all": until all that was asked for has ended
  *     > starve 0                            so many blocks of keys and values are free, until "feed"
- *     < #1 prefill 64/100                   what the engine said
+ *     < #1 prefill 64/100                   what the engine said, and warnings that it logged
  *
  * Time passes only from event to event, a millisecond each (the tokens of a step of an answer come at once), and a little
  * when the engine looks at the clock. All but the first question comes from inside of an event, so that nothing depends on
@@ -45,6 +45,9 @@ enum {
     TEXT_BYTES = 1 << 20,
     MOST_BLOCKS = 4096
 };
+
+static int log_fd;
+static off_t log_at; /* what was told of it */
 
 /* ---- time ---- */
 
@@ -467,6 +470,20 @@ static void tell_event(script *s, const gen_event *ev)
     }
 }
 
+/* What was logged since the last event, but for the time. */
+static void tell_log(script *s)
+{
+    static char text[8192];
+    const ssize_t n = pread(log_fd, text, sizeof text - 1, log_at);
+    text[n > 0 ? n : 0] = '\0';
+    log_at += n > 0 ? n : 0;
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        const char *said = strchr(line, ' ');
+        bytes_printf(&s->out, "< log:%s\n", said ? said : line);
+    }
+}
+
 /* Engine thread. */
 static void on_event(void *ctx, gen_event *ev)
 {
@@ -475,6 +492,7 @@ static void on_event(void *ctx, gen_event *ev)
     is_at_work = true;
     pthread_mutex_lock(&s->lock);
     CHECK(id > 0 && id < MOST_IDS && !s->is_done[id]);
+    tell_log(s);
     tell_event(s, ev);
     s->n_predicted[id] = ev->timings.predicted_n;
     if (ev->type == GEN_TOKENS) {
@@ -551,6 +569,7 @@ static void run(const char *path)
     s.at = text;
     atomic_store(&now_ns, 5000LL * 1000 * MS);
     s.e = open_engine(&s, options ? options : text);
+    log_at = lseek(log_fd, 0, SEEK_END); /* what it says at the start is no part of this */
     pthread_mutex_lock(&s.lock);
     act(&s);
     pthread_mutex_unlock(&s.lock);
@@ -567,7 +586,14 @@ int main(int argc, char **argv)
 {
     static const char PLACE[] = PARLEY_SOURCE_DIR "/tests/engine/transcripts";
     struct dirent **found = NULL;
-    log_set_level(LOG_OFF);
+    log_set_level(LOG_WARN);
+    FILE *log = tmpfile();
+    char log_path[64];
+    err_detail d = {0};
+    CHECK(log != NULL);
+    log_fd = fileno(log);
+    snprintf(log_path, sizeof log_path, "/proc/self/fd/%d", log_fd);
+    CHECK_OK(log_open(log_path, &d), d);
     const int n = scandir(PLACE, &found, NULL, alphasort);
     int n_run = 0;
     for (int i = 0; i < n; i++) {
@@ -581,6 +607,7 @@ int main(int argc, char **argv)
         free(found[i]);
     }
     free(found);
+    fclose(log);
     CHECK(n_run > 0);
     CHECK_DONE();
 }
