@@ -119,17 +119,13 @@ static bool riff_is_complete(const video_source *source)
     return little_endian(head + 4, 4) <= source->bytes - 8;
 }
 
-/* Moves *at past a list of sub-blocks; false at the end of the file. */
-static bool skip_sub_blocks(const video_source *source, size_t *at)
+/* Moves *at past a list of sub-blocks, or to where the file ends within it. */
+static void skip_sub_blocks(const video_source *source, size_t *at)
 {
-    uint8_t n = 0;
-    do {
-        if (!video_read_at(source, *at, &n, 1)) {
-            return false;
-        }
+    uint8_t n = 1;
+    while (n > 0 && video_read_at(source, *at, &n, 1)) {
         *at += (size_t)n + 1;
-    } while (n > 0);
-    return true;
+    }
 }
 
 /* The trailer behind the last block is there. */
@@ -148,9 +144,7 @@ static bool gif_is_complete(const video_source *source)
         } else {
             return false;
         }
-        if (!skip_sub_blocks(source, &at)) {
-            return false;
-        }
+        skip_sub_blocks(source, &at);
     }
     return video_read_at(source, at, b, 1);
 }
