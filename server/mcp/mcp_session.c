@@ -560,7 +560,6 @@ void mcp_session_close(mcp_session *s)
     }
     mcp_pipe_close(s);
     s->step = STEP_CLOSED;
-    s->is_relisting = false;
 }
 
 static void close_failed(mcp_session *s, double now)

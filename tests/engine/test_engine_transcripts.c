@@ -2,7 +2,7 @@
  * tokens is computed, who waits, what the cache had, what was guessed and was right, when it was. After each event the
  * parts of the engine must fit together (check_engine).
  *
- *     ! parallel 2 chunk 64 draft           of the engine; parallel, chunk, context, cache, queue, images: numbers
+ *     ! parallel 2 chunk 64 draft shared    of the engine; parallel, chunk, context, cache, queue, images: numbers
  *     > ask 1 at 5 prompt 100 answer 4      at: the first token; flags as in ask()
  *     > wait 3                              events, or "all": until all that was asked for has ended
  *     > starve 0                            so many blocks of keys and values are free, until "feed"
@@ -530,6 +530,7 @@ static engine *open_engine(script *s, const char *line)
                           .n_queue = number(line, "queue", 0),
                           .prefill_chunk = number(line, "chunk", 64),
                           .cache_mib = number(line, "cache", 64),
+                          .share_cache = flag(line, "shared"),
                           .no_draft = !flag(line, "draft"),
                           .prompt_lookup = number(line, "lookup", 0),
                           .sparse = {.threshold = number(line, "threshold", 0),
