@@ -160,6 +160,7 @@ set(failing memfd_create socketpair fcntl write posix_spawn_file_actions_init po
     posix_spawnattr_setflags posix_spawn clock_getcpuclockid send recv poll)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_video_worker PRIVATE ${failing})
+target_link_options(test_numa PRIVATE -Wl,--wrap=calloc,--wrap=pthread_create,--wrap=pthread_setaffinity_np)
 set(failing calloc malloc write pthread_create open fcntl)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_write_queue PRIVATE ${failing})

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "compute/numa.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -16,6 +17,14 @@
 #include "compute/context.h"
 #include "tests/check.h"
 #include "tests/folder.h"
+#include "tests/one_fails.h"
+
+ONE_FAILS(void *, calloc, (size_t n, size_t size), (n, size), NULL)
+ONE_FAILS(int, pthread_create,
+          (pthread_t * thread, const pthread_attr_t *how, void *(*fn)(void *), void *ctx),
+          (thread, how, fn, ctx), EAGAIN)
+ONE_FAILS(int, pthread_setaffinity_np, (pthread_t thread, size_t n, const cpu_set_t *set), (thread, n, set),
+          EINVAL)
 
 static char folder[FOLDER_NAME];
 
@@ -197,6 +206,38 @@ static void test_bound(void)
     CHECK(sched_setaffinity(0, sizeof before, &before) == 0);
 }
 
+/* Threads are not started where memory lacks or the system refuses; where one cannot be bound, the option is named. */
+static void test_failing(void)
+{
+    static const struct {
+        const char *call;
+        int n_least;
+        err_code err;
+        const char *words;
+    } ROWS[] = {
+        {"calloc", 4, ERR_NOMEM, "cannot start 3 compute threads"},
+        {"pthread_create", 2, ERR_NOMEM, "cannot start 3 compute threads"},
+        {"pthread_setaffinity_np", 2, ERR_UNSUPPORTED, "--numa spread: the system does not bind a thread"}};
+    const compute_options opt = {.n_threads = 3, .cpu_mask = ~0u, .spread = true};
+    compute *c = NULL;
+    err_detail d = {0};
+    one_fails(NULL, 0);
+    CHECK_OK(compute_create(&c, &opt, &d), d);
+    one_fails_over();
+    compute_destroy(c);
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        const int n_calls = one_fails_counted(ROWS[i].call);
+        CHECK(n_calls >= ROWS[i].n_least);
+        for (int n = 1; n <= n_calls; n++) {
+            d = (err_detail){0};
+            one_fails(ROWS[i].call, n);
+            CHECK_INT(compute_create(&c, &opt, &d), ROWS[i].err);
+            CHECK(one_fails_over());
+            CHECK(strstr(d.text, ROWS[i].words) || strcmp(d.text, "no memory for the compute context") == 0);
+        }
+    }
+}
+
 /* Tasks that the next free of n_threads equal threads takes, in order: what equal shares would take / the time of the
  * last thread. */
 static double balance(const slice *tasks, size_t n_rows, size_t n_threads, size_t *n_tasks)
@@ -239,13 +280,13 @@ static void test_balance(void)
             compute_create(&c, &(compute_options){.n_threads = wanted[i].n_threads, .cpu_mask = ~0u}, &d),
             ERR_OK);
         for (size_t k = 0; k < ARRAY_LEN(forks); k++) {
-            const size_t N = forks[k][0], K = forks[k][1], bytes = N * K * sizeof *weights;
+            const size_t N = forks[k][0], K = forks[k][1], n_bytes = N * K * sizeof *weights;
             const tensor w = {
-                .type = DTYPE_BF16, .n_dims = 2, .dims = {N, K}, .data = weights, .bytes = bytes};
+                .type = DTYPE_BF16, .n_dims = 2, .dims = {N, K}, .data = weights, .bytes = n_bytes};
             size_t n;
             nn_linear(c, out, x, &w, NULL, 1);
-            ideal += (double)bytes;
-            taken += (double)bytes / balance(c->slices, N, wanted[i].n_threads, &n);
+            ideal += (double)n_bytes;
+            taken += (double)n_bytes / balance(c->slices, N, wanted[i].n_threads, &n);
             n_tasks += n;
         }
         printf("%zu threads: %.2f of equal shares, %zu tasks a fork\n", wanted[i].n_threads, ideal / taken,
@@ -263,6 +304,7 @@ int main(void)
     test_bad_lists();
     test_memory();
     test_bound();
+    test_failing();
     test_balance();
     CHECK_DONE();
 }
