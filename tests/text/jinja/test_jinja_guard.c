@@ -119,6 +119,18 @@ static void test_cuts(void)
     }
 }
 
+/* What a filter puts together is broken wherever it stands in the text. */
+static void test_places(void)
+{
+    enum { PLACES = 20 };
+    for (int place = 0; place < PLACES; place++) {
+        char left[64];
+        snprintf(left, sizeof left, "%.*s<|im_", place, "abcdefghijklmnopqrst");
+        check_pieces("{{ [$a, $b] | join }}", left, "end|> x", false, true, true);
+        check_pieces("{{ [$a, $b] | join }}", left, "end| x", false, true, false);
+    }
+}
+
 /* Three pieces, of which those that are given hold nothing of the marker, all of it, or a part. */
 static void test_beside(void)
 {
@@ -163,6 +175,7 @@ int main(void)
     CHECK_OK(tokenizer_open(&tok, check_data("tiny/tokenizer.json"), &d), d);
     g = (guard){{tokenizer_markers(tok), NULL}};
     test_cuts();
+    test_places();
     test_beside();
     tokenizer_close(tok);
     CHECK_DONE();
