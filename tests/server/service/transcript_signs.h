@@ -88,14 +88,7 @@ static bool ends_with_one_of(const bytes *out, const char *const *names)
     return false;
 }
 
-/* Whether the line so far is of statistics amid an answer, which count what has come by the moment they are sent. */
-static bool is_amid(const bytes *out)
-{
-    const char *line = memrchr(bytes_str(out), '\n', out->len);
-    return strstr(line ? line : bytes_str(out), "{\"type\":\"response.stats\"") != NULL;
-}
-
-/* A number behind a name that says it is a duration or a rate, or of this machine or this moment. */
+/* A number behind a name that says it is a duration or a rate, or of this machine. */
 static bool is_duration(const script *s, const bytes *out)
 {
     static const char *const MACHINE[] = {"_kib\":",
@@ -111,9 +104,7 @@ static bool is_duration(const script *s, const bytes *out)
     static const char *const THREADS[] = {"request_bytes\":", "request_memory_bytes ", "peak_bytes ", NULL};
     static const char *const TIME[] = {"_ms\":", "_per_second\":", "_duration\":", "_seconds\":", "_ms ",
                                        "_s\":",  "-ms: ",          "_seconds ",    NULL};
-    static const char *const MOMENT[] = {"\"predicted_n\":", "\"used\":", NULL};
-    return ends_with_one_of(out, MACHINE) || ends_with_one_of(out, s->is_exact ? THREADS : TIME) ||
-           (!s->is_exact && ends_with_one_of(out, MOMENT) && is_amid(out));
+    return ends_with_one_of(out, MACHINE) || ends_with_one_of(out, s->is_exact ? THREADS : TIME);
 }
 
 static void write_signs(script *s, bytes *out, const char *text, size_t n)
