@@ -147,26 +147,28 @@ static ssize_t slowly(size_t n)
     return turn == 0 ? -1 : turn == 1 ? 1 : (ssize_t)(n + 1) / 2;
 }
 
-ssize_t my_read(int fd, void *data, size_t n)
+/* How many of n bytes a call reads or writes: all in a file that is not the cache's. -1: it fails. */
+static ssize_t most_of(int fd, const char *name, size_t n)
 {
     char call[64];
-    snprintf(call, sizeof call, "read %zu", n);
-    if (is_ours(fd)) {
-        const ssize_t most = slowly(n);
-        return meets(call, NULL) || most < 0 ? -1 : syscall(SYS_read, fd, data, (size_t)most);
+    if (!is_ours(fd)) {
+        return (ssize_t)n;
     }
-    return syscall(SYS_read, fd, data, n);
+    snprintf(call, sizeof call, "%s %zu", name, n);
+    const ssize_t most = slowly(n);
+    return meets(call, NULL) ? -1 : most;
+}
+
+ssize_t my_read(int fd, void *data, size_t n)
+{
+    const ssize_t most = most_of(fd, "read", n);
+    return most < 0 ? -1 : syscall(SYS_read, fd, data, (size_t)most);
 }
 
 ssize_t my_write(int fd, const void *data, size_t n)
 {
-    char call[64];
-    snprintf(call, sizeof call, "write %zu", n);
-    if (is_ours(fd)) {
-        const ssize_t most = slowly(n);
-        return meets(call, NULL) || most < 0 ? -1 : syscall(SYS_write, fd, data, (size_t)most);
-    }
-    return syscall(SYS_write, fd, data, n);
+    const ssize_t most = most_of(fd, "write", n);
+    return most < 0 ? -1 : syscall(SYS_write, fd, data, (size_t)most);
 }
 
 ssize_t my_pread(int fd, void *data, size_t n, off_t at)

@@ -540,8 +540,8 @@ static history_store *fresh(void)
 {
     history_store *st = NULL;
     err_detail d = {0};
-    copy_folder("made", "work");
-    CHECK_OK(history_store_open(&st, &(history_options){.dir = folder("work"), .quota = QUOTA}, &d), d);
+    copy_folder("made", "asked");
+    CHECK_OK(history_store_open(&st, &(history_options){.dir = folder("asked"), .quota = QUOTA}, &d), d);
     return st;
 }
 
@@ -554,7 +554,7 @@ static bool try_thing(history_store **st, size_t thing, const char *call, int n)
     one_fails(call, n);
     const err_code err = THINGS[thing].run(*st, &out, &d);
     const bool had = one_fails_over();
-    const int state = state_of(*st, "work");
+    const int state = state_of(*st, "asked");
     if (had || !call) {
         put_outcome(&text, err, &d);
         bytes_append_str(&text, out.failed ? ", cut" : "");
@@ -581,7 +581,7 @@ static void test_things(void)
         int code;
     } CODES[] = {{"full", SQLITE_FULL}, {"disk", SQLITE_IOERR}, {"damaged", SQLITE_CORRUPT}};
     history_store *st = fresh();
-    CHECK_INT(state_of(st, "work"), 0);
+    CHECK_INT(state_of(st, "asked"), 0);
     for (size_t thing = 0; thing < sizeof THINGS / sizeof *THINGS; thing++) {
         bytes_printf(&all, "%s\n", THINGS[thing].name);
         call_name = "nothing fails";
