@@ -268,7 +268,7 @@ int net_http_writable(net_conn *c)
     if (c->phase != CONN_REPLY && c->phase != CONN_STREAM) {
         return 0;
     }
-    if (c->phase == CONN_STREAM && c->out_pos == c->out.len && !c->stream_end) {
+    if (c->phase == CONN_STREAM && c->out_pos == c->out.len && !c->stream_end && !c->out.failed) {
         bytes_clear(&c->out);
         c->out_pos = 0;
         pull_piece(c);

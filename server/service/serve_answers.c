@@ -444,6 +444,7 @@ static void fail_unbegun(serve *s, answer *a, const gen_event *event)
 /* The last event of one of several choices was taken. If it has failed, so has the whole answer. */
 static void end_choice(serve *s, answer *first, answer *a)
 {
+    answer_check_lost(a); /* also of the event that is taken now */
     const bool has_failed = a->finish == GEN_FINISH_ERROR || a->finish == GEN_FINISH_CANCELLED;
     if (has_failed && a != first) {
         first->finish = a->finish;

@@ -397,6 +397,11 @@ static void on_metrics(serve *s, conn *c)
     if (s->upstreams) {
         upstreams_write_metrics(s->upstreams, &body);
     }
+    if (body.failed) { /* a part would look like numbers that are gone */
+        serve_send_json(s, c, 503, &body, NULL);
+        bytes_deinit(&body);
+        return;
+    }
     net_reply reply = {.status = 200,
                        .content_type = "text/plain; version=0.0.4; charset=utf-8",
                        .body = body.data,

@@ -32,6 +32,7 @@ static tool_run *add_run(answer *a, const planned_tool *t, const char *name, con
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         bytes_init(texts[i], LIMIT_MCP_MESSAGE_BYTES);
         bytes_append_str(texts[i], values[i]);
+        a->has_lost = a->has_lost || texts[i]->failed;
     }
     return run;
 }
@@ -311,7 +312,9 @@ static void start_run(serve *s, answer *a, size_t place)
     emit_call(s, a, run, NULL);
     run->begun_ms = clock_ms();
     const bool is_last = a->opt.max_tool_calls > 0 && a->tools.n_ran >= a->opt.max_tool_calls;
-    if (a->tools.n_rounds > s->opt->tool_rounds || is_last) {
+    if (a->has_lost) { /* it would be another call */
+        refuse_run(s, a, run, "there is no memory to run it");
+    } else if (a->tools.n_rounds > s->opt->tool_rounds || is_last) {
         refuse_run(s, a, run, "no more calls of tools are allowed in this answer; answer with what is known");
     } else if (run->is_unknown) {
         refuse_unknown(s, a, run);
@@ -399,6 +402,7 @@ void serve_run_allowed(serve *s, answer *a)
         if (run) {
             run->runs_unasked = true;
             bytes_append_str(&run->arguments, p->calls[i].arguments);
+            a->has_lost = a->has_lost || run->arguments.failed;
         }
     }
     start_round(s, a);

@@ -109,6 +109,7 @@ static err_code apply_template(bytes *out, const api_request *r, engine *e, err_
     bytes_append_str(out, "{\"prompt\":");
     bytes_append_json(out, bytes_str(&prompt), prompt.len);
     bytes_append_char(out, '}');
+    out->failed = out->failed || prompt.failed;
     bytes_deinit(&prompt);
     return err;
 }

@@ -242,6 +242,7 @@ void tool_arguments(tool_reader *r, const char *text, size_t len)
 void tool_arguments_of(tool_reader *r, bytes *text)
 {
     tool_arguments(r, bytes_str(text), text->len);
+    r->out->failed = r->out->failed || text->failed; /* else a call with other arguments */
     bytes_deinit(text);
 }
 
