@@ -131,6 +131,10 @@ endif()
 # The server with the double of the engine in one process.
 target_sources(test_transcripts PRIVATE ${fake_sources})
 target_link_options(test_transcripts PRIVATE -Wl,--wrap=pthread_join)
+target_sources(test_short_memory PRIVATE ${fake_sources})
+set(failing malloc calloc realloc pthread_create pthread_join)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_short_memory PRIVATE ${failing})
 # Tokens that the test makes up.
 target_link_options(test_answer PRIVATE -Wl,--wrap=engine_token_bytes)
 # Threads that speak with other servers run as the test's own.

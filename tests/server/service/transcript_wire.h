@@ -63,7 +63,7 @@ static void receive(int fd, bytes *in, const char *end)
 }
 
 /* What has come by now; false if that is all there will be. */
-static bool receive_waiting(int fd, bytes *in)
+static inline bool receive_waiting(int fd, bytes *in)
 {
     char piece[65536];
     ssize_t n;
@@ -255,7 +255,7 @@ static void pass_time(script *s, const char *what)
     clock_pass(seconds);
 }
 
-static void pass_times(script *s, manner *m)
+static inline void pass_times(script *s, manner *m)
 {
     for (int i = 0; i < m->n_later; i++) {
         pass_time(s, m->later[i]);
