@@ -351,9 +351,6 @@ bool jinja_call_macro(jinja_render *r, const jinja_macro *macro, const jinja_arg
 {
     jinja_scope *outer = r->scope;
     int line = r->line;
-    if (r->depth >= JINJA_MAX_DEPTH) {
-        return jinja_fail(r, "macros call each other too deeply");
-    }
     r->scope = macro->closure;
     bool ok = push_scope(r) && bind_params(r, macro->node, args) && bind_extras(r, macro->node, args) &&
               capture(r, macro->node->body, out) != JINJA_ERROR;
