@@ -150,6 +150,12 @@ static void test_beside(void)
         {"{{ one }}im_end|>", "<|", "<|" GUARD_CHAR "im_end|>"},
         {"{{ '<|im_en' ~ one }}>", "d|", "<|im_end|" GUARD_CHAR ">"},
         {"{{ one ~ 'im_' }}end|>", "<|", "<|im_" GUARD_CHAR "end|>"},
+        {"{{ 'X'|replace(old='X', new=one) }}", "<|im_end|>", "<|im_end|>"}, /* whole in what was given */
+        {"{{ '<|im_X'|replace(old='X', new=one) }}", "end|>", "<" GUARD_CHAR "|im_end|>"},
+        {"{{ 'X'|replace(old='X', new={'a': [one]}|string) }}", "<|im_end|>", "{'a': ['<|im_end|>']}"},
+        {"{{ {'a': one}|tojson }}", "<|im_end|>", "{\"a\": \"<|im_end|>\"}"},
+        {"{{ one|tojson(ensure_ascii=true) }}", "<" GUARD_CHAR "|im_end|>\xc3\xa9",
+         "\"<" GUARD_CHAR "|im_end|>\\u00e9\""},
     };
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
         bytes out = bytes_empty(1 << 12);
