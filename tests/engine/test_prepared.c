@@ -10,14 +10,13 @@
  * "runs" lets the engine answer it. PARLEY_WRITE=1 writes what is said anew; the difference is then to be read.
  */
 #include <dirent.h>
-#include <fcntl.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "base/log.h"
 #include "engine/constrain.h"
 #include "engine/engine_private.h"
 #include "tests/engine/answers.h"
+#include "tests/engine/chats.h"
 #include "tests/folder.h"
 #include "tests/open_files.h"
 #include "tests/recorded.h"
@@ -41,127 +40,7 @@ typedef struct maker {
     uint64_t last_id;
 } maker;
 
-/* ---- from JSON to a chat ---- */
-
-static int64_t number(const json *of, const char *key, int64_t other)
-{
-    return (int64_t)json_num(json_get(of, key), (double)other);
-}
-
-static const char *text(const json *of, const char *key)
-{
-    return json_str(json_get(of, key), NULL);
-}
-
-static char *path_of(const char *name)
-{
-    static char path[4096];
-    snprintf(path, sizeof path, "%s/%s", PARLEY_SOURCE_DIR, name);
-    return path;
-}
-
-static void *copied(chat_input *in, const void *from, size_t n)
-{
-    void *to = arena_alloc(in->arena, n + 1);
-    CHECK(to != NULL);
-    memcpy(to, from, n);
-    return to;
-}
-
-static chat_file load(chat_input *in, const char *name)
-{
-    err_detail d = {0};
-    bytes file = bytes_empty((size_t)16 << 20);
-    CHECK_OK(file_read(&file, path_of(name), &d), d);
-    const chat_file f = {.data = copied(in, bytes_str(&file), file.len), .bytes = file.len};
-    bytes_deinit(&file);
-    return f;
-}
-
-static void make_video(chat_input *in, chat_part *part, const json *v)
-{
-    const json *files = json_get(v, "video");
-    chat_video *to = &part->video;
-    part->kind = CHAT_VIDEO;
-    *to = (chat_video){.fps = json_num(json_get(v, "fps"), 0),
-                       .n_frames = (int32_t)number(v, "frames", 0),
-                       .min_frames = (int32_t)number(v, "least", 0),
-                       .max_frames = (int32_t)number(v, "most", 0),
-                       .pair_tokens = (int32_t)number(v, "pair", 0),
-                       .start_s = json_num(json_get(v, "start"), 0),
-                       .end_s = json_num(json_get(v, "end"), 0),
-                       .list_fps = json_num(json_get(v, "list_fps"), 0),
-                       .n_list = json_len(files)};
-    if (!to->n_list && json_get(v, "fd")) {
-        part->fd = open(path_of(json_str(files, "")), O_RDONLY | O_CLOEXEC);
-        CHECK(part->fd > 0);
-        in->fds[in->n_fds++] = part->fd;
-        part->data_bytes = (size_t)lseek(part->fd, 0, SEEK_END);
-    } else if (!to->n_list && *json_str(files, "")) {
-        const chat_file f = load(in, json_str(files, ""));
-        part->data = f.data;
-        part->data_bytes = f.bytes;
-    }
-    to->list = to->n_list ? arena_calloc(in->arena, to->n_list, sizeof *to->list) : NULL;
-    size_t n = 0;
-    for (const json *one = to->n_list ? json_child(files) : NULL; one; one = json_next(one)) {
-        to->list[n++] = load(in, json_str(one, ""));
-    }
-}
-
-static void make_part(chat_input *in, chat_part *part, const json *v, const char *param)
-{
-    const char *said = json_is(v, JSON_STRING) ? json_str(v, "") : text(v, "text");
-    const char *ours = text(v, "ours"), *shown = text(v, "image"), *hash = text(v, "hash");
-    *part = (chat_part){.kind = CHAT_TEXT, .param = copied(in, param, strlen(param) + 1)};
-    if (said || ours) {
-        part->text = said ? said : ours;
-        part->text_len = strlen(part->text);
-        part->is_ours = ours != NULL;
-    } else if (shown) {
-        const chat_file f = load(in, shown);
-        part->kind = CHAT_IMAGE;
-        part->data = f.data;
-        part->data_bytes = f.bytes;
-        part->is_found = json_is_true(json_get(v, "found"));
-    } else {
-        make_video(in, part, v);
-    }
-    if (hash) {
-        uint8_t *known = arena_calloc(in->arena, 1, HASH_BYTES);
-        hash_sha256(known, hash, strlen(hash));
-        part->hash = known;
-    }
-    part->pixels = (chat_pixels){number(v, "min", 0), number(v, "max", 0)};
-}
-
-static void make_message(chat_input *in, chat_message *m, const json *v, size_t at)
-{
-    static const char *const ROLES[] = {"system", "user", "assistant", "tool"};
-    const json *content = json_get(v, "content"), *calls = json_get(v, "calls");
-    *m = (chat_message){.reasoning = text(v, "reasoning"),
-                        .tool_call_id = text(v, "call_id"),
-                        .name = text(v, "name"),
-                        .is_string = json_is(content, JSON_STRING) || json_is_true(json_get(v, "joined")),
-                        .n_parts = json_is(content, JSON_STRING) ? 1 : json_len(content),
-                        .n_tool_calls = json_len(calls)};
-    while (strcmp(ROLES[m->role], text(v, "role")) != 0) {
-        m->role++;
-    }
-    m->parts = arena_calloc(in->arena, m->n_parts + 1, sizeof *m->parts);
-    const json *one = json_is(content, JSON_STRING) ? content : json_child(content);
-    for (size_t i = 0; i < m->n_parts; i++, one = json_next(one)) {
-        char param[64];
-        snprintf(param, sizeof param, "messages[%zu].content[%zu]", at, i);
-        make_part(in, &m->parts[i], one, param);
-    }
-    m->tool_calls = arena_calloc(in->arena, m->n_tool_calls + 1, sizeof *m->tool_calls);
-    size_t n = 0;
-    for (const json *call = json_child(calls); call; call = json_next(call)) {
-        m->tool_calls[n++] = (chat_tool_call){
-            .id = text(call, "id"), .name = text(call, "name"), .arguments = json_get(call, "arguments")};
-    }
-}
+/* ---- parameters ---- */
 
 static float part_of(const json *of, const char *key)
 {
@@ -174,18 +53,18 @@ static void make_params(gen_params *p, const json *v, gen_bias *biases)
     p->temperature = part_of(v, "temperature");
     p->top_p = part_of(v, "top_p");
     p->min_p = part_of(v, "min_p");
-    p->top_k = (int32_t)number(v, "top_k", -1);
+    p->top_k = (int32_t)chats_number(v, "top_k", -1);
     p->repetition_penalty = part_of(v, "repetition");
     p->presence_penalty = (float)json_num(json_get(v, "presence"), 0);
     p->frequency_penalty = (float)json_num(json_get(v, "frequency"), 0);
     p->has_seed = json_get(v, "seed") != NULL;
-    p->seed = (uint64_t)number(v, "seed", 0);
-    p->max_tokens = (int32_t)number(v, "answer", p->max_tokens);
-    p->n_choices = (int32_t)number(v, "choices", 0);
-    p->n_top_logprobs = (int32_t)number(v, "top", p->n_top_logprobs);
+    p->seed = (uint64_t)chats_number(v, "seed", 0);
+    p->max_tokens = (int32_t)chats_number(v, "answer", p->max_tokens);
+    p->n_choices = (int32_t)chats_number(v, "choices", 0);
+    p->n_top_logprobs = (int32_t)chats_number(v, "top", p->n_top_logprobs);
     p->scores_prompt = json_is_true(json_get(v, "scored"));
-    p->think_tokens = (int32_t)number(v, "think", p->think_tokens);
-    p->spec_prefill = (int32_t)number(v, "sparse", p->spec_prefill);
+    p->think_tokens = (int32_t)chats_number(v, "think", p->think_tokens);
+    p->spec_prefill = (int32_t)chats_number(v, "sparse", p->spec_prefill);
     p->spec_keep = part_of(v, "keep");
     p->spec_backbone = part_of(v, "backbone");
     p->no_cache = json_is_true(json_get(v, "uncached"));
@@ -198,17 +77,8 @@ static void make_params(gen_params *p, const json *v, gen_bias *biases)
 
 static chat_input *make_chat(const json *v, gen_bias *biases, grammar_spec *form)
 {
-    chat_input *in = chat_input_create((size_t)32 << 20);
-    const json *messages = json_get(v, "messages"), *schema = json_get(v, "schema");
-    CHECK(in != NULL);
-    in->messages = arena_calloc(in->arena, json_len(messages) + 1, sizeof *in->messages);
-    for (const json *one = json_child(messages); one; one = json_next(one), in->n_messages++) {
-        make_message(in, &in->messages[in->n_messages], one, in->n_messages);
-    }
-    in->tools = json_get(v, "tools");
-    in->template_kwargs = json_get(v, "kwargs");
-    in->continues = json_is_true(json_get(v, "continues"));
-    in->scope = (uint64_t)number(v, "scope", 0);
+    chat_input *in = chats_make(v);
+    const json *schema = json_get(v, "schema");
     in->form_is_calls = json_is_true(json_get(v, "calls"));
     if (schema) {
         *form = (grammar_spec){.kind = SPEC_SCHEMA, .schema = schema, .path = "response_format"};
@@ -368,26 +238,26 @@ static err_code prepare_inputs(maker *m, gen_request **r, const json *v, err_det
     gen_input inputs[MOST] = {0};
     size_t n = 0;
     gen_pool pool = 0;
-    while (strcmp(POOLS[pool], text(v, "pool")) != 0) {
+    while (strcmp(POOLS[pool], chats_text(v, "pool")) != 0) {
         pool++;
     }
     for (const json *one = json_child(json_get(v, "inputs")); one; one = json_next(one), n++) {
         inputs[n].text = json_str(one, NULL);
         inputs[n].len = inputs[n].text ? strlen(inputs[n].text) : 0;
-        inputs[n].before = inputs[n].text ? text(v, "before") : NULL;
-        inputs[n].behind = inputs[n].before ? text(v, "behind") : NULL;
+        inputs[n].before = inputs[n].text ? chats_text(v, "before") : NULL;
+        inputs[n].behind = inputs[n].before ? chats_text(v, "behind") : NULL;
         inputs[n].ids = ids[n];
         for (const json *id = inputs[n].text ? NULL : json_child(one); id; id = json_next(id)) {
             ids[n][inputs[n].n_ids++] = (int32_t)json_num(id, 0);
         }
     }
-    return engine_prepare_inputs(m->e, r, inputs, n, pool, (uint64_t)number(v, "scope", 0), d);
+    return engine_prepare_inputs(m->e, r, inputs, n, pool, (uint64_t)chats_number(v, "scope", 0), d);
 }
 
 static err_code prepare(maker *m, gen_request **r, const json *v, err_detail *d)
 {
     const prepare_hooks hooks = {on_progress, is_cancelled, m};
-    const uint64_t scope = (uint64_t)number(v, "scope", 0);
+    const uint64_t scope = (uint64_t)chats_number(v, "scope", 0);
     gen_bias biases[8];
     gen_params p;
     grammar_spec form;
@@ -410,10 +280,10 @@ static err_code prepare(maker *m, gen_request **r, const json *v, err_detail *d)
         for (const json *id = json_child(json_get(v, "ids")); id; id = json_next(id)) {
             ids[n++] = (int32_t)json_num(id, 0);
         }
-        n += (size_t)number(v, "more", 0);
+        n += (size_t)chats_number(v, "more", 0);
         return engine_prepare_tokens(m->e, r, ids, n, scope, &p, d);
     }
-    const char *raw = text(v, "text");
+    const char *raw = chats_text(v, "text");
     return engine_prepare_text(m->e, r, raw, strlen(raw), json_is_true(json_get(v, "special")), scope, &p, d);
 }
 
@@ -478,9 +348,9 @@ static void do_case(maker *m, const char *line, size_t len)
     CHECK_OK(json_parse(&doc, line + 2, len - 2, LIMIT_JSON_DEPTH, &d), d);
     const json *v = json_root(doc);
     ledger_hold held = {.ledger = m->memory}; /* by another request */
-    ledger_set_limit(m->memory, (size_t)number(v, "memory", MEMORY));
-    CHECK(ledger_try(&held, (size_t)number(v, "held", 0)));
-    m->stops_at = (int32_t)number(v, "stop", 0);
+    ledger_set_limit(m->memory, (size_t)chats_number(v, "memory", MEMORY));
+    CHECK(ledger_try(&held, (size_t)chats_number(v, "held", 0)));
+    m->stops_at = (int32_t)chats_number(v, "stop", 0);
     if (json_get(v, "cancels")) {
         cancel_each(m, v);
     }
@@ -587,44 +457,44 @@ static void open_engine(maker *m, const char *line, size_t len)
     err_detail d = {0};
     CHECK_OK(json_parse(&doc, line + 2, len - 2, LIMIT_JSON_DEPTH, &d), d);
     const json *v = json_root(doc);
-    snprintf(dir, sizeof dir, "%s", path_of(text(v, "model")));
+    snprintf(dir, sizeof dir, "%s", chats_path(chats_text(v, "model")));
     char place[FOLDER_NAME];
-    const char *as = text(v, "as");
+    const char *as = chats_text(v, "as");
     if (as) {
         show_as(dir, sizeof dir, place, as);
     }
-    snprintf(template, sizeof template, "%s", path_of(json_str(json_get(v, "template"), "")));
+    snprintf(template, sizeof template, "%s", chats_path(json_str(json_get(v, "template"), "")));
     engine_options opt = {.model_dir = dir,
-                          .template_file = text(v, "template") ? template : NULL,
-                          .n_ctx = (int32_t)number(v, "ctx", 1024),
-                          .n_parallel = (int32_t)number(v, "parallel", 1),
-                          .n_queue = (int32_t)number(v, "queue", 0),
+                          .template_file = chats_text(v, "template") ? template : NULL,
+                          .n_ctx = (int32_t)chats_number(v, "ctx", 1024),
+                          .n_parallel = (int32_t)chats_number(v, "parallel", 1),
+                          .n_queue = (int32_t)chats_number(v, "queue", 0),
                           .n_threads = 1,
-                          .cache_mib = number(v, "cache", 16),
-                          .cache_type = text(v, "type"),
-                          .mem_limit_mib = number(v, "limit", 0),
-                          .vision_cache_mib = number(v, "images", 0),
+                          .cache_mib = chats_number(v, "cache", 16),
+                          .cache_type = chats_text(v, "type"),
+                          .mem_limit_mib = chats_number(v, "limit", 0),
+                          .vision_cache_mib = chats_number(v, "images", 0),
                           .no_draft = json_is_true(json_get(v, "undrafted")),
-                          .prompt_lookup = (int32_t)number(v, "lookup", 0),
-                          .reasoning_form = text(v, "reasoning"),
-                          .sparse = {.keep = (float)number(v, "keep", 0) / 8,
-                                     .backbone = (float)number(v, "backbone", 0) / 8,
-                                     .most = (int32_t)number(v, "sparse_most", 0)},
-                          .layer_bits = (int)number(v, "bits", 0),
-                          .vision_bits = (int)number(v, "vision_bits", 0),
+                          .prompt_lookup = (int32_t)chats_number(v, "lookup", 0),
+                          .reasoning_form = chats_text(v, "reasoning"),
+                          .sparse = {.keep = (float)chats_number(v, "keep", 0) / 8,
+                                     .backbone = (float)chats_number(v, "backbone", 0) / 8,
+                                     .most = (int32_t)chats_number(v, "sparse_most", 0)},
+                          .layer_bits = (int)chats_number(v, "bits", 0),
+                          .vision_bits = (int)chats_number(v, "vision_bits", 0),
                           .published_history = json_is_true(json_get(v, "published")),
                           .hoist_system = json_is_true(json_get(v, "hoist")),
-                          .max_images = (int32_t)number(v, "max_images", 0),
-                          .max_image_pixels = number(v, "max_pixels", 0),
-                          .videos = {.max_bytes = number(v, "video_bytes", 0),
-                                     .max_pixels = number(v, "video_pixels", 0),
-                                     .max_frames = (int32_t)number(v, "video_frames", 0),
+                          .max_images = (int32_t)chats_number(v, "max_images", 0),
+                          .max_image_pixels = chats_number(v, "max_pixels", 0),
+                          .videos = {.max_bytes = chats_number(v, "video_bytes", 0),
+                                     .max_pixels = chats_number(v, "video_pixels", 0),
+                                     .max_frames = (int32_t)chats_number(v, "video_frames", 0),
                                      .max_duration_s = json_num(json_get(v, "video_seconds"), 0),
-                                     .max_memory = number(v, "video_memory", 0)},
+                                     .max_memory = chats_number(v, "video_memory", 0)},
                           .video_outer_pair = json_is_true(json_get(v, "outer_pair")),
                           .share_cache = json_is_true(json_get(v, "shared")),
-                          .prefill_chunk = (int32_t)number(v, "chunk", 0),
-                          .default_max_tokens = (int32_t)number(v, "default", 0),
+                          .prefill_chunk = (int32_t)chats_number(v, "chunk", 0),
+                          .default_max_tokens = (int32_t)chats_number(v, "default", 0),
                           .memory = m->memory,
                           .exact = true,
                           .on_event = on_event,
@@ -632,7 +502,7 @@ static void open_engine(maker *m, const char *line, size_t len)
     CHECK(engine_parse_cpu("generic", &opt.cpu_mask));
     gen_params_init(&opt.defaults);
     opt.defaults.temperature = part_of(v, "temperature");
-    opt.defaults.top_k = (int32_t)number(v, "top_k", -1);
+    opt.defaults.top_k = (int32_t)chats_number(v, "top_k", -1);
     const err_code err = engine_open(&m->e, &opt, &d);
     CHECK((m->e == NULL) == (err != ERR_OK));
     if (err == ERR_OK) {

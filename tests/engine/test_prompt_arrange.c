@@ -1,239 +1,191 @@
-/* prompt_arrange: system messages in front and later, neighbours of one role, a client's billing
- * header, tools for a template that knows none; and what templates are found to take. */
+/* prompt_arrange: tests/engine/arranged.txt has conversations, and what becomes of them for templates of different habits;
+ * and what templates are found to take.
+ *
+ *     > {"messages":[...],"tools":[...]}        a chat (tests/engine/chats.h)
+ *     < all hoists                              for templates of these names (STYLES):
+ *     <   system string "A" "\n\n" 'ours'       its messages; what this program wrote stands between '
+ *     <   takes 960                             bytes of the arena
+ *
+ * Each is made with less memory, too: there is an error, or nothing is left out. PARLEY_WRITE=1 writes the file anew, whose
+ * difference is then to be read. */
 #include "engine/prompt.h"
 
 #include "base/limits.h"
 #include "tests/check.h"
+#include "tests/engine/chats.h"
+#include "tests/recorded.h"
+
+enum { TEXT_BYTES = 1 << 20, MOST_BYTES = 1 << 16, STEP = 56 };
 
 static err_detail d;
 
-/* A chat from JSON: {"messages": [{"role", "content", "calls": {NAME: ARGUMENTS}}], "tools"}. A
- * content that is a list is one of texts; null is an image. */
-static chat_input *chat_of(const char *text)
+static const struct {
+    const char *name;
+    prompt_style style;
+} STYLES[] = {
+#define SYSTEM  .takes_system = true
+#define LATE    .takes_late_system = true
+#define REPEATS .takes_repeats = true
+#define TOOLS   .takes_tools = true
+    {"all", {.habits = {SYSTEM, LATE, REPEATS, TOOLS}}},
+    {"front", {.habits = {SYSTEM, REPEATS, TOOLS}}},
+    {"hoists", {.habits = {SYSTEM, REPEATS, TOOLS}, .hoists_system = true}},
+    {"alternates", {.habits = {SYSTEM, TOOLS}}},
+    {"no-system", {.habits = {REPEATS, TOOLS}}},
+    {"no-tools", {.habits = {SYSTEM, REPEATS}}},
+    {"nothing", {.habits = {.takes_system = false}}},
+    {"nothing-hoists", {.habits = {.one_call = true, .python_calls = true}, .hoists_system = true}},
+    {"loses-calls", {.habits = {SYSTEM, REPEATS, TOOLS, .loses_calls = true}}},
+    {"python", {.habits = {SYSTEM, REPEATS, TOOLS, .loses_calls = true, .python_calls = true}}},
+    {"one-call", {.habits = {SYSTEM, LATE, REPEATS, TOOLS, .one_call = true}}},
+    {"joins", {.habits = {SYSTEM, LATE, REPEATS, TOOLS, .joins_results = true}}},
+#undef SYSTEM
+#undef LATE
+#undef REPEATS
+#undef TOOLS
+};
+
+static void write_text(bytes *out, const char *text, size_t len, char quote)
 {
-    static const char ROLES[] = "suat";
-    chat_input *in = chat_input_create(1 << 20);
-    CHECK_OK(json_parse(&in->keep, text, strlen(text), LIMIT_JSON_DEPTH, &d), d);
-    const json *root = json_root(in->keep);
-    in->messages = arena_calloc(in->arena, 16, sizeof *in->messages);
-    in->tools = json_get(root, "tools");
-    for (const json *v = json_child(json_get(root, "messages")); v; v = json_next(v)) {
-        chat_message *m = &in->messages[in->n_messages++];
-        const json *content = json_get(v, "content"), *calls = json_get(v, "calls");
-        const bool is_list = json_is(content, JSON_ARRAY);
-        m->role = (chat_role)(strchr(ROLES, json_str(json_get(v, "role"), "u")[0]) - ROLES);
-        m->parts = arena_calloc(in->arena, 8, sizeof *m->parts);
-        m->tool_calls = arena_calloc(in->arena, 8, sizeof *m->tool_calls);
-        m->is_string = !is_list;
-        for (const json *p = is_list ? json_child(content) : content; p; p = is_list ? json_next(p) : NULL) {
-            const char *words = json_str(p, NULL);
-            m->parts[m->n_parts++] = (chat_part){
-                .kind = words ? CHAT_TEXT : CHAT_IMAGE, .text = words, .text_len = words ? strlen(words) : 0};
-        }
-        for (const json *c = json_child(calls); c; c = json_next(c)) {
-            m->tool_calls[m->n_tool_calls++] = (chat_tool_call){.name = json_key(c), .arguments = c};
-        }
+    bytes_printf(out, " %c", quote);
+    for (size_t i = 0; i < len; i++) {
+        bytes_printf(out, text[i] == '\n' ? "\\n" : text[i] == '\r' ? "\\r" : "%c", text[i]);
     }
-    return in;
+    bytes_append_char(out, quote);
 }
 
-/* "s:text|u:text|": every message, an image as #, calls as their number; a list has its pieces apart. */
-static void write_messages(bytes *out, const chat_message *messages, size_t n)
+static void write_optional(bytes *out, const char *name, const char *text)
 {
-    for (size_t i = 0; i < n; i++) {
-        const chat_message *m = &messages[i];
-        bytes_append_char(out, "suat"[m->role]);
-        bytes_append_char(out, ':');
-        for (size_t k = 0; k < m->n_parts; k++) {
-            bytes_append_str(out, k && !m->is_string ? "/" : "");
-            bytes_append(out, m->parts[k].kind == CHAT_TEXT ? m->parts[k].text : "#",
-                         m->parts[k].kind == CHAT_TEXT ? m->parts[k].text_len : 1);
-        }
-        if (m->n_tool_calls) {
-            bytes_printf(out, "+%zu", m->n_tool_calls);
-        }
-        bytes_append_char(out, '|');
+    if (text) {
+        bytes_printf(out, " %s", name);
+        write_text(out, text, strlen(text), '"');
     }
 }
 
-static const prompt_style TAKES_ALL = {
-    .habits = {.takes_system = true, .takes_late_system = true, .takes_repeats = true, .takes_tools = true}};
-static const prompt_style QWEN = {
-    .habits = {.takes_system = true, .takes_repeats = true, .takes_tools = true}};
-static const prompt_style HOISTS = {
-    .habits = {.takes_system = true, .takes_repeats = true, .takes_tools = true}, .hoists_system = true};
-static const prompt_style ALTERNATES = {.habits = {.takes_system = true, .takes_tools = true}};
-static const prompt_style NO_SYSTEM = {.habits = {.takes_tools = true}};
-static const prompt_style NO_TOOLS = {.habits = {.takes_system = true, .takes_repeats = true}};
-
-#define LATE                                                                                                 \
-    "{\"messages\":[{\"role\":\"s\",\"content\":\"A\"},{\"role\":\"s\",\"content\":\"B\"},"                  \
-    "{\"role\":\"u\",\"content\":\"1\"},{\"role\":\"a\",\"content\":\"x\"},{\"role\":\"s\",\"content\":"     \
-    "\"C\"},"                                                                                                \
-    "{\"role\":\"u\",\"content\":\"2\"},{\"role\":\"s\",\"content\":\"D\"},{\"role\":\"a\",\"content\":"     \
-    "\"y\"},"                                                                                                \
-    "{\"role\":\"u\",\"content\":[\"3\",null]},{\"role\":\"s\",\"content\":\"E\"}]}"
-#define CALLED                                                                                               \
-    "{\"messages\":[{\"role\":\"u\",\"content\":\"1\"},{\"role\":\"a\",\"content\":\"\",\"calls\":{\"f\":{"  \
-    "\"x\":1}}},"                                                                                            \
-    "{\"role\":\"s\",\"content\":\"C\"},{\"role\":\"t\",\"content\":\"r1\"},{\"role\":\"t\",\"content\":"    \
-    "\"r2\"},"                                                                                               \
-    "{\"role\":\"u\",\"content\":\"2\"}],\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]}"
-#define BILLING "x-anthropic-billing-header: cc_version=2.1; cch=00af1;"
-
-static void test_messages(void)
+static void write_message(bytes *out, const chat_message *m)
 {
-    static const struct {
-        const char *chat;
-        const prompt_style *style;
-        const char *arranged;
-    } CASES[] = {
-        {LATE, &TAKES_ALL, "s:A\n\nB|u:1|a:x|s:C|u:2|s:D|a:y|u:3/#|s:E|"},
-        {LATE, &QWEN, "s:A\n\nB|u:1|a:x|u:C\n\n2|u:D|a:y|u:3/#|u:E|"},
-        {LATE, &HOISTS, "s:A\n\nB\n\nC\n\nD\n\nE|u:1|a:x|u:2|a:y|u:3/#|"},
-        {LATE, &ALTERNATES, "s:A\n\nB|u:1|a:x|u:C\n\n2\n\nD|a:y|u:3/#|u:E|"},
-        {LATE, &NO_SYSTEM, "u:A\n\nB\n\n1|a:x|u:C\n\n2\n\nD|a:y|u:3/#|u:E|"},
-        {CALLED, &QWEN, "u:1|a:+1|t:r1|t:r2|u:C\n\n2|"},
-        {CALLED, &TAKES_ALL, "u:1|a:+1|t:r1|t:r2|s:C|u:2|"},
-        {"{\"messages\":[{\"role\":\"s\",\"content\":[\"" BILLING
-         "\",\"A\",\"B\"]},{\"role\":\"u\",\"content\":\"1\"}]}",
-         &QWEN, "s:A/B|u:1|"},
-        {"{\"messages\":[{\"role\":\"s\",\"content\":\"" BILLING
-         "\\n\\nA\\nB\"},{\"role\":\"u\",\"content\":\"1\"}]}",
-         &QWEN, "s:A\nB|u:1|"},
-        {"{\"messages\":[{\"role\":\"s\",\"content\":\"" BILLING "\"},{\"role\":\"u\",\"content\":\"1\"}]}",
-         &QWEN, "u:1|"},
-        {"{\"messages\":[{\"role\":\"u\",\"content\":\"" BILLING "\"}]}", &QWEN, "u:" BILLING "|"},
-        {"{\"messages\":[{\"role\":\"s\",\"content\":\"\"},{\"role\":\"u\",\"content\":\"1\"}]}", &QWEN,
-         "s:|u:1|"},
-        {"{\"messages\":[{\"role\":\"u\",\"content\":\"1\"},{\"role\":\"u\",\"content\":\"2\"},"
-         "{\"role\":\"a\",\"content\":\"x\"},{\"role\":\"a\",\"content\":\"y\"}]}",
-         &QWEN, "u:1|u:2|a:x\n\ny|"},
-        {"{\"messages\":[{\"role\":\"u\",\"content\":\"1\"},{\"role\":\"u\",\"content\":\"2\"}]}",
-         &ALTERNATES, "u:1\n\n2|"},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
-        chat_message *messages;
-        size_t n;
-        bytes text;
-        bytes_init(&text, 10000);
-        chat_input *in = chat_of(CASES[i].chat);
-        CHECK_OK(prompt_arrange(&messages, &n, in, CASES[i].style, in->arena, &d), d);
-        write_messages(&text, messages, n);
-        CHECK_STR(bytes_str(&text), CASES[i].arranged);
-        bytes_deinit(&text);
-        chat_input_destroy(in);
+    static const char *const ROLES[] = {"system", "user", "assistant", "tool"};
+    bytes_printf(out, "<   %s%s", ROLES[m->role], m->is_string ? " string" : "");
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const chat_part *p = &m->parts[i];
+        if (p->kind == CHAT_TEXT) {
+            write_text(out, p->text, p->text_len, p->is_ours ? '\'' : '"');
+        } else {
+            bytes_append_str(out, p->kind == CHAT_IMAGE ? " image" : " video");
+        }
+    }
+    write_optional(out, "thinks", m->reasoning);
+    write_optional(out, "of", m->tool_call_id);
+    write_optional(out, "named", m->name);
+    for (size_t i = 0; i < m->n_tool_calls; i++) {
+        bytes_printf(out, " calls %s ", m->tool_calls[i].name);
+        json_write(out, m->tool_calls[i].arguments);
+        write_optional(out, "as", m->tool_calls[i].id);
+    }
+    bytes_append_char(out, '\n');
+    for (size_t i = 0; i < m->n_results; i++) {
+        bytes_append_str(out, "<   result");
+        write_text(out, m->results[i].parts[0].text, m->results[i].parts[0].text_len, '"');
+        bytes_append_char(out, '\n');
     }
 }
 
-/* Tools, calls and results as text, in the form that the scanner of calls reads. */
-static void test_tools(void)
+/* What becomes of a chat in an arena of so many bytes; false after an error. */
+static bool arranged(bytes *out, const chat_input *in, const prompt_style *style, size_t n_bytes)
 {
+    arena *a = arena_create(n_bytes);
     chat_message *messages;
     size_t n;
-    bytes text;
-    bytes_init(&text, 10000);
-    chat_input *in = chat_of(CALLED);
-    CHECK_OK(prompt_arrange(&messages, &n, in, &NO_TOOLS, in->arena, &d), d);
-    write_messages(&text, messages, n);
-    const char *got = bytes_str(&text);
-    CHECK(strncmp(got, "s:# Tools\n", 10) == 0);
-    CHECK(strstr(got, "<tools>\n{\"type\":\"function\",\"function\":{\"name\":\"f\"}}\n</tools>") != NULL);
-    CHECK(strstr(got, "|u:1|a:<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\":1}}\n</tool_call>|") !=
-          NULL);
-    CHECK(strstr(
-        got, "|u:<tool_response>\nr1\n</tool_response>\n<tool_response>\nr2\n</tool_response>|u:C\n\n2|"));
-    CHECK(messages[0].is_string && messages[0].parts[0].is_ours);
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < messages[i].n_parts; k++) {
-            const chat_part *p = &messages[i].parts[k];
-            CHECK(!p->is_ours || !strstr(p->text, "r1")); /* what a tool says is never ours */
+    CHECK(a != NULL);
+    bytes_clear(out);
+    d = (err_detail){0};
+    const err_code err = prompt_arrange(&messages, &n, in, style, a, &d);
+    for (size_t i = 0; i < n && err == ERR_OK; i++) {
+        write_message(out, &messages[i]);
+    }
+    if (err != ERR_OK) {
+        bytes_printf(out, "<   error %s: %s\n", err_name(err), d.text);
+    }
+    arena_destroy(a);
+    return err == ERR_OK;
+}
+
+/* The same in as little memory as it takes, found by trying less. */
+static void arrange_in_little(bytes *whole, const chat_input *in, const prompt_style *style)
+{
+    bytes less = bytes_empty(TEXT_BYTES);
+    size_t fails = 0, does = MOST_BYTES;
+    if (!arranged(whole, in, style, MOST_BYTES)) {
+        return;
+    }
+    while (fails + 1 < does) {
+        const size_t n = fails + (does - fails) / 2;
+        *(arranged(&less, in, style, n) ? &does : &fails) = n;
+    }
+    for (size_t n = 0; n < does; n += STEP) {
+        CHECK(!arranged(&less, in, style, n));
+        CHECK_STR(bytes_str(&less),
+                  "<   error nomem: there is not enough memory for this conversation\n");
+    }
+    CHECK(arranged(&less, in, style, does));
+    CHECK_STR(bytes_str(&less), bytes_str(whole));
+    bytes_printf(whole, "<   takes %zu\n", does);
+    bytes_deinit(&less);
+}
+
+/* Styles of which the same comes stand in one line. */
+static void arrange_each(bytes *out, const chat_input *in)
+{
+    bytes each[ARRAY_LEN(STYLES)];
+    for (size_t i = 0; i < ARRAY_LEN(STYLES); i++) {
+        each[i] = bytes_empty(TEXT_BYTES);
+        arrange_in_little(&each[i], in, &STYLES[i].style);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(STYLES); i++) {
+        size_t first = 0;
+        while (strcmp(bytes_str(&each[first]), bytes_str(&each[i])) != 0) {
+            first++;
         }
+        if (first < i) {
+            continue;
+        }
+        bytes_append_char(out, '<');
+        for (size_t k = i; k < ARRAY_LEN(STYLES); k++) {
+            if (strcmp(bytes_str(&each[k]), bytes_str(&each[i])) == 0) {
+                bytes_printf(out, " %s", STYLES[k].name);
+            }
+        }
+        bytes_printf(out, "\n%s", bytes_str(&each[i]));
     }
-    bytes_deinit(&text);
-    chat_input_destroy(in);
-}
-
-/* The same to the last byte, with a system text in front of two tools, or what a template is given that writes calls in the
- * words of Python. */
-static void test_calls_to_the_byte(void)
-{
-#define VALUES                                                                                               \
-    "{\"x\":1.5,\"yes\":true,\"no\":false,\"none\":null,\"list\":[1,\"a\",{\"k\":false,\"z\":[]}],\"text\":" \
-    "\"it's\"}"
-    static const char CHAT[] =
-        "{\"messages\":[{\"role\":\"s\",\"content\":\"Be kind.\"},{\"role\":\"u\",\"content\":\"1\"},"
-        "{\"role\":\"a\",\"content\":\"Well.\",\"calls\":{\"f\":" VALUES ",\"g\":{}}},"
-        "{\"role\":\"t\",\"content\":\"r1\"},{\"role\":\"t\",\"content\":\"r2\"}],"
-        "\"tools\":[{\"name\":\"f\"},{\"name\":\"g\"}]}";
-    static const struct {
-        prompt_style style;
-        const char *arranged;
-    } CASES[] = {
-        {{.habits = {.takes_system = true, .takes_repeats = true}},
-         "s:Be kind.\n"
-         "\n"
-         "# Tools\n"
-         "\n"
-         "These functions can be called:\n"
-         "\n"
-         "<tools>\n"
-         "{\"name\":\"f\"}\n"
-         "{\"name\":\"g\"}\n"
-         "</tools>\n"
-         "\n"
-         "To call one, end the reply with its name and its arguments as JSON between these markers, a pair "
-         "of them for each call:\n"
-         "\n"
-         "<tool_call>\n"
-         "{\"name\": NAME, \"arguments\": {KEY: VALUE}}\n"
-         "</tool_call>\n"
-         "\n"
-         "If none fits, answer without a call.|u:1|a:Well.\n"
-         "<tool_call>\n"
-         "{\"name\": \"f\", \"arguments\": "
-         "{\"x\":1.5,\"yes\":true,\"no\":false,\"none\":null,\"list\":[1,\"a\",{\"k\":false,\"z\":[]}],"
-         "\"text\":\"it's\"}}\n"
-         "</tool_call>\n"
-         "<tool_call>\n"
-         "{\"name\": \"g\", \"arguments\": {}}\n"
-         "</tool_call>|u:<tool_response>\n"
-         "r1\n"
-         "</tool_response>\n"
-         "<tool_response>\n"
-         "r2\n"
-         "</tool_response>|"},
-        {{.habits = {.takes_system = true,
-                     .takes_repeats = true,
-                     .takes_tools = true,
-                     .loses_calls = true,
-                     .python_calls = true}},
-         "s:Be kind.|u:1|a:Well.<|tool_call_start|>[f(x=1.5, yes=True, no=False, none=None, list=[1, \"a\", "
-         "{\"k\": False, \"z\": []}], text=\"it's\"), g()]<|tool_call_end|>|t:r1|t:r2|"},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
-        chat_message *messages;
-        size_t n;
-        bytes text;
-        bytes_init(&text, 10000);
-        chat_input *in = chat_of(CHAT);
-        CHECK_OK(prompt_arrange(&messages, &n, in, &CASES[i].style, in->arena, &d), d);
-        write_messages(&text, messages, n);
-        CHECK_STR(bytes_str(&text), CASES[i].arranged);
-        bytes_deinit(&text);
-        chat_input_destroy(in);
+    for (size_t i = 0; i < ARRAY_LEN(STYLES); i++) {
+        bytes_deinit(&each[i]);
     }
 }
 
-static void test_errors(void)
+static void test_arranged(void)
 {
-    chat_message *messages;
-    size_t n;
-    chat_input *in =
-        chat_of("{\"messages\":[{\"role\":\"s\",\"content\":[null]},{\"role\":\"u\",\"content\":\"1\"}]}");
-    CHECK_INT(prompt_arrange(&messages, &n, in, &QWEN, in->arena, &d), ERR_INVALID);
-    CHECK_STR(d.text, "a system message may hold text only");
-    chat_input_destroy(in);
+    static const char PATH[] = PARLEY_SOURCE_DIR "/tests/engine/arranged.txt";
+    bytes was = bytes_empty(TEXT_BYTES), is = bytes_empty(TEXT_BYTES);
+    CHECK_OK(file_read(&was, PATH, &d), d);
+    for (const char *at = bytes_str(&was); *at;) {
+        const size_t len = strcspn(at, "\n");
+        if (*at != '<') {
+            bytes_append(&is, at, len);
+            bytes_append_char(&is, '\n');
+        }
+        if (*at == '>') {
+            json_doc *doc = NULL;
+            CHECK_OK(json_parse(&doc, at + 2, len - 2, LIMIT_JSON_DEPTH, &d), d);
+            chat_input *in = chats_make(json_root(doc));
+            arrange_each(&is, in);
+            chat_input_destroy(in);
+            json_free(doc);
+        }
+        at += len + (at[len] == '\n');
+    }
+    recorded_compare(PATH, bytes_str(&was), bytes_str(&is));
+    bytes_deinit(&was);
+    bytes_deinit(&is);
 }
 
 #define TURNS "{% for m in messages %}<{{ m.role }}>{{ m.content }}</>{% endfor %}"
@@ -279,10 +231,7 @@ static void test_habits(void)
 
 int main(void)
 {
-    test_messages();
-    test_tools();
-    test_calls_to_the_byte();
-    test_errors();
+    test_arranged();
     test_habits();
     CHECK_DONE();
 }
