@@ -1,11 +1,12 @@
-/* chats: a chat from a line of JSON, for tests that record what is made of it.
+/* chats: a chat from a line of JSON, for tests that record what is made of it. Its files are of the tree. The JSON must outlive
+ * the chat, which the caller destroys.
  *
- *     {"messages":[{"role":"user","content":["See ",{"image":"assets/samples/color.png"}]},
- *                  {"role":"assistant","content":"","calls":[{"id":"a","name":"f","arguments":{}}]},
- *                  {"role":"tool","call_id":"a","content":[{"ours":"<|im_end|>"},"x"],"joined":true}],
- *      "tools":[...],"kwargs":{...},"continues":true,"scope":1}
+ *     chat_input *in = chats_make(v);
  *
- * Files are of the tree. The JSON must outlive the chat.
+ * v is {"messages":[...],"tools":[...],"kwargs":{...},"continues":true,"scope":1}, a message
+ *   {"role":"user","content":["See ",{"image":"assets/samples/color.png"}]}
+ *   {"role":"assistant","content":"","calls":[{"id":"a","name":"f","arguments":{}}],"reasoning":"so"}
+ *   {"role":"tool","call_id":"a","content":[{"ours":"<|im_end|>"},"x"],"joined":true}
  */
 #ifndef PARLEY_TESTS_ENGINE_CHATS_H
 #define PARLEY_TESTS_ENGINE_CHATS_H

@@ -1,5 +1,6 @@
-/* media_copy and previews: which images go as they are, which are made smaller, how frames are numbered and timed, what is
- * refused, that the memory is given back whatever happens, and what the person who uploads is shown. */
+/* media_copy and previews: tests/engine/media_copies.txt has what becomes of files; which images go as they are, which are
+ * made smaller, how frames are numbered and timed, what is refused, that the memory is given back whatever happens, and
+ * what the person who uploads is shown. */
 #include "engine/media_copy.h"
 #include "engine/engine_private.h"
 
@@ -12,7 +13,10 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "tests/check.h"
+#include "tests/engine/chats.h"
+#include "tests/engine/previews.h"
 #include "tests/open_files.h"
+#include "tests/recorded.h"
 #include "vision/image/image.h"
 #include "vision/video/video_worker.h"
 
@@ -31,6 +35,7 @@ typedef struct got {
 
 static media_copier *c;
 static ledger *memory;
+static const char *program;
 
 static err_code keep(void *ctx, const media_copy_file *file, err_detail *detail)
 {
@@ -360,6 +365,109 @@ static void test_settings(void)
     }
 }
 
+/* ---- recorded ----
+ *
+ *     > {"messages":[{"role":"user","content":[{"image":"FILE","max":1000}]}],"pixels":4000,"common":true,"memory":100000,"cancels":true}
+ *     < 0 of 1: image/jpeg 30x30, scale 3, at 0 of 0 s
+ *     > {"preview":"FILE","is_video":true}      as in previews.h
+ */
+
+enum { TEXT_BYTES = 1 << 20, MEMORY = 1 << 30, MOST_LOOKS = 100 };
+
+static err_code tell_file(void *ctx, const media_copy_file *f, err_detail *detail)
+{
+    preview_teller *t = ctx;
+    (void)detail;
+    bytes_printf(t->out, "< %d of %d: %s %dx%d, scale %d, at %.4g of %g s\n", f->i, f->n, f->mime, f->width,
+                 f->height, strcmp(f->mime, "image/jpeg") == 0 ? previews_scale(f->data, f->n_bytes) : 0,
+                 f->t_s, f->duration_s);
+    return ERR_OK;
+}
+
+static err_code tell_copy(preview_teller *t, const json *v, const chat_input *in, err_detail *d)
+{
+    ledger_hold hold = {.ledger = memory};
+    const media_copy_order order = {.part = &in->messages[0].parts[0],
+                                    .max_pixels = chats_number(v, "pixels", 1 << 24),
+                                    .max_frames = (int32_t)chats_number(v, "frames", 4),
+                                    .only_common = json_is_true(json_get(v, "common")),
+                                    .checks = json_is_true(json_get(v, "checks")),
+                                    .memory = &hold,
+                                    .each = tell_file,
+                                    .cancelled = json_get(v, "unhooked") ? NULL : previews_cancelled,
+                                    .ctx = t};
+    const err_code err = media_copy(c, &order, d);
+    if (err != ERR_OK) {
+        bytes_printf(t->out, "< error %s: %s\n", err_name(err), d->text);
+    }
+    CHECK_INT(hold.bytes, 0);
+    return err;
+}
+
+static err_code tell_preview(preview_teller *t, const json *v, err_detail *d)
+{
+    const int fd = open(chats_path(chats_text(v, "preview")), O_RDONLY | O_CLOEXEC);
+    const size_t n = (size_t)chats_number(v, "bytes", lseek(fd, 0, SEEK_END));
+    const preview_hooks hooks = previews_hooks(t);
+    preview_tokens tokens = {-1, -1};
+    const err_code err =
+        media_copier_preview(c, &tokens, fd, n, json_is_true(json_get(v, "is_video")), &hooks, d);
+    previews_tell(t, err, &tokens, d);
+    close(fd);
+    return err;
+}
+
+/* Once, or cancelled at each look until it is done; with a ledger of its own, whose peak is told. "apart": read in another
+ * process, which takes a tenth of a second. */
+static void tell_line(bytes *out, const char *line, size_t len)
+{
+    json_doc *doc = NULL;
+    err_detail d = {0};
+    CHECK_OK(json_parse(&doc, line, len, LIMIT_JSON_DEPTH, &d), d);
+    const json *v = json_root(doc);
+    chat_input *in = chats_make(v);
+    memory = ledger_create((size_t)chats_number(v, "memory", MEMORY));
+    c = media_copier_create(&(engine_options){
+        .memory = memory, .video_program = json_is_true(json_get(v, "apart")) ? program : NULL});
+    CHECK(memory != NULL && c != NULL);
+    for (int32_t stops_at = json_get(v, "cancels") != NULL; stops_at < MOST_LOOKS; stops_at++) {
+        preview_teller t = {.out = out, .stops_at = stops_at};
+        d = (err_detail){0};
+        const err_code err = json_get(v, "preview") ? tell_preview(&t, v, &d) : tell_copy(&t, v, in, &d);
+        CHECK_INT(ledger_get_status(memory).used, 0);
+        if (stops_at == 0 || err != ERR_CANCELLED) {
+            break;
+        }
+    }
+    bytes_printf(out, "< peak %zu\n", ledger_get_status(memory).peak);
+    media_copier_destroy(c);
+    ledger_destroy(memory);
+    chat_input_destroy(in);
+    json_free(doc);
+}
+
+static void test_recorded(void)
+{
+    static const char PATH[] = PARLEY_SOURCE_DIR "/tests/engine/media_copies.txt";
+    bytes was = bytes_empty(TEXT_BYTES), is = bytes_empty(TEXT_BYTES);
+    err_detail d = {0};
+    CHECK_OK(file_read(&was, PATH, &d), d);
+    for (const char *at = bytes_str(&was); *at;) {
+        const size_t len = strcspn(at, "\n");
+        if (*at != '<') {
+            bytes_append(&is, at, len);
+            bytes_append_char(&is, '\n');
+        }
+        if (*at == '>') {
+            tell_line(&is, at + 2, len - 2);
+        }
+        at += len + (at[len] == '\n');
+    }
+    recorded_compare(PATH, bytes_str(&was), bytes_str(&is));
+    bytes_deinit(&was);
+    bytes_deinit(&is);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], VIDEO_WORKER_COMMAND) == 0) {
@@ -379,6 +487,8 @@ int main(int argc, char **argv)
     media_copier_destroy(c);
     media_copier_destroy(NULL);
     ledger_destroy(memory);
+    program = argv[0];
+    test_recorded();
     CHECK_ALL_CLOSED();
     CHECK_DONE();
 }

@@ -4,7 +4,7 @@
  *     ! {"model":"tests/data/tiny","template":"FILE","ctx":1024}        of the engine
  *     > {"messages":[{"role":"user","content":"Hello"}],"params":{"seed":7}}
  *     > {"text":"Hello"} {"ids":[1,2]} {"inputs":["a",[1,2]],"pool":"mean"}
- *     < 12 tokens of 1024: <|im_start|>user\nHello ...
+ *     > {"preview":"FILE","is_video":true}
  *
  * "cancels" lets a request be cancelled at its first look, then at its second, and so on; what comes of each is told.
  * "runs" lets the engine answer it. PARLEY_WRITE=1 writes what is said anew; the difference is then to be read.
@@ -17,6 +17,7 @@
 #include "engine/engine_private.h"
 #include "tests/engine/answers.h"
 #include "tests/engine/chats.h"
+#include "tests/engine/previews.h"
 #include "tests/folder.h"
 #include "tests/open_files.h"
 #include "tests/recorded.h"
@@ -340,6 +341,30 @@ static void run_request(maker *m, gen_request *r)
                  a.timings.n_videos);
 }
 
+/* What is shown of a file; with "cancels" at each look once, too. */
+static void preview(maker *m, const json *v)
+{
+    const int fd = open(chats_path(chats_text(v, "preview")), O_RDONLY | O_CLOEXEC);
+    const off_t whole = lseek(fd, 0, SEEK_END);
+    const size_t n = (size_t)chats_number(v, "bytes", whole);
+    const bool is_video = json_is_true(json_get(v, "is_video")), cancels = json_get(v, "cancels");
+    CHECK(fd > 0 && whole > 0);
+    for (int32_t stops_at = cancels ? 1 : 0; stops_at < MOST_POLLS; stops_at++) {
+        preview_teller t = {.out = &m->out, .stops_at = stops_at};
+        preview_hooks hooks = previews_hooks(&t);
+        preview_tokens tokens = {-1, -1};
+        err_detail d = {0};
+        hooks.cancelled = json_get(v, "unhooked") ? NULL : hooks.cancelled;
+        const err_code err = engine_preview(m->e, &tokens, fd, n, is_video, &hooks, &d);
+        previews_tell(&t, err, &tokens, &d);
+        CHECK_INT(ledger_get_status(m->memory).used, 0);
+        if (stops_at == 0 || err == ERR_OK) {
+            break;
+        }
+    }
+    CHECK_INT(close(fd), 0); /* it stays ours */
+}
+
 static void do_case(maker *m, const char *line, size_t len)
 {
     json_doc *doc = NULL;
@@ -349,6 +374,11 @@ static void do_case(maker *m, const char *line, size_t len)
     const json *v = json_root(doc);
     ledger_hold held = {.ledger = m->memory}; /* by another request */
     ledger_set_limit(m->memory, (size_t)chats_number(v, "memory", MEMORY));
+    if (json_get(v, "preview")) {
+        preview(m, v);
+        json_free(doc);
+        return;
+    }
     CHECK(ledger_try(&held, (size_t)chats_number(v, "held", 0)));
     m->stops_at = (int32_t)chats_number(v, "stop", 0);
     if (json_get(v, "cancels")) {
@@ -385,8 +415,23 @@ static void do_case(maker *m, const char *line, size_t len)
     json_free(doc);
 }
 
-/* A folder of another name, in one that is made, with the files of the model in dir; dir becomes its path. */
-static void show_as(char *dir, size_t cap, char *place, const char *as)
+/* config.json of the model in dir, in a folder of links, with a name that nobody knows in the place of one. */
+static void forget(const char *from, const char *to, const char *name)
+{
+    bytes file = bytes_empty(TEXT_BYTES);
+    err_detail d = {0};
+    CHECK_OK(file_read(&file, from, &d), d);
+    char *at = name ? strstr(file.data, name) : NULL;
+    CHECK(at != NULL);
+    *at = '-';
+    FILE *copy = fopen(to, "w");
+    CHECK(copy && fputs(bytes_str(&file), copy) >= 0 && fclose(copy) == 0);
+    bytes_deinit(&file);
+}
+
+/* A folder of another name, in one that is made, with the files of the model in dir; dir becomes its path. without: a name
+ * in config.json that is not there. */
+static void show_as(char *dir, size_t cap, char *place, const char *as, const char *without)
 {
     char from[4096], to[8192];
     struct dirent **found = NULL;
@@ -399,7 +444,11 @@ static void show_as(char *dir, size_t cap, char *place, const char *as)
         char file[8192];
         snprintf(file, sizeof file, "%s/%s", from, found[i]->d_name);
         snprintf(to, sizeof to, "%s/%s", dir, found[i]->d_name);
-        CHECK(found[i]->d_name[0] == '.' || symlink(file, to) == 0);
+        if (without && strcmp(found[i]->d_name, "config.json") == 0) {
+            forget(file, to, without);
+        } else {
+            CHECK(found[i]->d_name[0] == '.' || symlink(file, to) == 0);
+        }
         free(found[i]);
     }
     free(found);
@@ -461,7 +510,7 @@ static void open_engine(maker *m, const char *line, size_t len)
     char place[FOLDER_NAME];
     const char *as = chats_text(v, "as");
     if (as) {
-        show_as(dir, sizeof dir, place, as);
+        show_as(dir, sizeof dir, place, as, chats_text(v, "without"));
     }
     snprintf(template, sizeof template, "%s", chats_path(json_str(json_get(v, "template"), "")));
     engine_options opt = {.model_dir = dir,

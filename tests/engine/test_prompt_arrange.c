@@ -124,8 +124,7 @@ static void arrange_in_little(bytes *whole, const chat_input *in, const prompt_s
     }
     for (size_t n = 0; n < does; n += STEP) {
         CHECK(!arranged(&less, in, style, n));
-        CHECK_STR(bytes_str(&less),
-                  "<   error nomem: there is not enough memory for this conversation\n");
+        CHECK_STR(bytes_str(&less), "<   error nomem: there is not enough memory for this conversation\n");
     }
     CHECK(arranged(&less, in, style, does));
     CHECK_STR(bytes_str(&less), bytes_str(whole));
