@@ -426,9 +426,7 @@ static void test_rotation(void)
 int main(void)
 {
     for (const test_level *l = test_levels(); l->name; l++) {
-        err_detail detail = {0};
-        CHECK_OK(compute_create(&ctx, &(compute_options){.n_threads = 2, .cpu_mask = l->mask}, &detail),
-                 detail);
+        ctx = test_context(l, (compute_options){.n_threads = 2});
         printf("%s\n", compute_describe(ctx));
         test_linear();
         test_patch_weight();

@@ -38,11 +38,10 @@ static tensor matrix(dtype type, size_t N, size_t K)
     return t;
 }
 
-static void test_with(size_t n_threads, unsigned mask, const linear_item *items, float *const *expected)
+static void test_with(size_t n_threads, const test_level *level, const linear_item *items,
+                      float *const *expected)
 {
-    compute *c = NULL;
-    err_detail d = {0};
-    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = n_threads, .cpu_mask = mask}, &d), d);
+    compute *c = test_context(level, (compute_options){.n_threads = n_threads});
     for (size_t i = 0; i < ITEMS; i++) {
         const size_t n = items[i].T * items[i].w->dims[0];
         nn_linear(c, expected[i], items[i].x, items[i].w, NULL, items[i].T);
@@ -57,16 +56,12 @@ static void test_with(size_t n_threads, unsigned mask, const linear_item *items,
 }
 
 /* The same weights in pairs on rows of a prompt: one panel of them, or more. */
-static void test_many_with(size_t n_threads, unsigned mask, const tensor *weights, const float *x)
+static void test_many_with(size_t n_threads, const test_level *level, const tensor *weights, const float *x)
 {
     enum { MAX_T = 200, PARTS = 2 };
     static linear_part parts[ITEMS][PARTS];
     static linear_many items[ITEMS];
-    compute *c = NULL;
-    err_detail d = {0};
-    CHECK_OK(
-        compute_create(&c, &(compute_options){.n_threads = n_threads, .cpu_mask = mask, .fast = true}, &d),
-        d);
+    compute *c = test_context(level, (compute_options){.n_threads = n_threads, .fast = true});
     float *out = malloc(ITEMS * MAX_T * MAX_N * sizeof *out),
           *expected = malloc(PARTS * MAX_T * MAX_N * sizeof *out);
     CHECK(out != NULL && expected != NULL);
@@ -98,7 +93,7 @@ static void test_many_with(size_t n_threads, unsigned mask, const tensor *weight
 }
 
 /* Sequences of one to three rows, some of which keep their states, against each alone. */
-static void test_sequences_with(size_t n_threads, unsigned mask)
+static void test_sequences_with(size_t n_threads, const test_level *level)
 {
     enum {
         SEQS = 5,
@@ -111,9 +106,7 @@ static void test_sequences_with(size_t n_threads, unsigned mask)
         STATE = NV * DK * DV
     };
     const delta_shape s = {NK, NV, DK, DV, false};
-    compute *c = NULL;
-    err_detail d = {0};
-    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = n_threads, .cpu_mask = mask}, &d), d);
+    compute *c = test_context(level, (compute_options){.n_threads = n_threads});
     float *w = rng_floats(C * 4, 1), *u = rng_floats(SEQS * MAX_T * C, 1),
           *beta = rng_floats(SEQS * MAX_T * NV, 1);
     float *begin = rng_floats(SEQS * STATE, 1), *tails = rng_floats(SEQS * 3 * C, 1);
@@ -184,13 +177,13 @@ int main(void)
                                  T * weights[i].dims[1] <= room ? T : 1};
         expected[i] = malloc(NN_ROWS_EXACT * MAX_N * sizeof(float));
     }
-    for (const test_level *l = test_levels(); l->name; l++) {
-        test_with(1, l->mask, items, expected);
-        test_with(3, l->mask, items, expected);
-        test_many_with(1, l->mask, weights, many);
-        test_many_with(3, l->mask, weights, many);
-        test_sequences_with(1, l->mask);
-        test_sequences_with(3, l->mask);
+    for (const test_level *l = test_contexts(); l->name; l++) {
+        test_with(1, l, items, expected);
+        test_with(3, l, items, expected);
+        test_many_with(1, l, weights, many);
+        test_many_with(3, l, weights, many);
+        test_sequences_with(1, l);
+        test_sequences_with(3, l);
     }
     free(many);
     for (size_t i = 0; i < ITEMS; i++) {

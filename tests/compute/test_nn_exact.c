@@ -82,32 +82,39 @@ static void make_inputs(void)
     }
 }
 
+/* Floats that are other ones each time, so that what is not written differs. */
+static float *unwritten(size_t n)
+{
+    static unsigned char fill;
+    return memset(malloc(n * sizeof(float)), ++fill, n * sizeof(float));
+}
+
 static void make_outputs(outputs *o)
 {
     *o = (outputs){
-        .linear = rng_floats(MAX_T * N, 1),
-        .linear16 = rng_floats(MAX_T * N, 1),
-        .many = rng_floats(MAX_T * N, 1),
-        .q8 = rng_floats(MAX_T * N, 1),
-        .q4 = rng_floats(MAX_T * N, 1),
-        .many8 = rng_floats(MAX_T * N, 1),
-        .many4 = rng_floats(MAX_T * N, 1),
-        .many16 = rng_floats(MAX_T * N, 1),
-        .rms = rng_floats(MAX_T * D, 1),
-        .layer = rng_floats(MAX_T * D, 1),
-        .silu = rng_floats(MAX_T * D, 1),
-        .heads = rng_floats(MAX_T * 3 * H * HD, 1),
-        .attention = rng_floats(MAX_T * H * HD, 1),
-        .segments = rng_floats(MAX_T * H * HD, 1),
-        .conv = rng_floats(MAX_T * C, 1),
-        .delta = rng_floats(MAX_T * NV * DV, 1),
-        .gates = rng_floats(MAX_T * NV * 2, 1),
-        .states = rng_floats(32 * STATE, 1),
-        .state = rng_floats(STATE, 1),
-        .chunked = rng_floats(MAX_T * NV * DV, 1),
-        .chunked_state = rng_floats(STATE, 1),
-        .chunked_tail = rng_floats(3 * C, 1),
-        .tail = rng_floats(3 * C, 1),
+        .linear = unwritten(MAX_T * N),
+        .linear16 = unwritten(MAX_T * N),
+        .many = unwritten(MAX_T * N),
+        .q8 = unwritten(MAX_T * N),
+        .q4 = unwritten(MAX_T * N),
+        .many8 = unwritten(MAX_T * N),
+        .many4 = unwritten(MAX_T * N),
+        .many16 = unwritten(MAX_T * N),
+        .rms = unwritten(MAX_T * D),
+        .layer = unwritten(MAX_T * D),
+        .silu = unwritten(MAX_T * D),
+        .heads = unwritten(MAX_T * 3 * H * HD),
+        .attention = unwritten(MAX_T * H * HD),
+        .segments = unwritten(MAX_T * H * HD),
+        .conv = unwritten(MAX_T * C),
+        .delta = unwritten(MAX_T * NV * DV),
+        .gates = unwritten(MAX_T * NV * 2),
+        .states = unwritten(32 * STATE),
+        .state = unwritten(STATE),
+        .chunked = unwritten(MAX_T * NV * DV),
+        .chunked_state = unwritten(STATE),
+        .chunked_tail = unwritten(3 * C),
+        .tail = unwritten(3 * C),
     };
     memcpy(o->state, in.state, STATE * sizeof(float));
     memcpy(o->chunked_state, in.state, STATE * sizeof(float));
@@ -175,26 +182,27 @@ static void run_whole(compute *c, outputs *o)
 
 #define SAME(field, n) CHECK(memcmp(a.field, b.field, (n) * sizeof(float)) == 0)
 
-static compute *create(size_t n_threads, unsigned mask)
+static compute *create(size_t n_threads, const test_level *level)
 {
-    compute *c = NULL;
-    err_detail detail = {0};
-    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = n_threads, .cpu_mask = mask, .fast = true},
-                            &detail),
-             detail);
+    compute *c = test_context(level, (compute_options){.n_threads = n_threads, .fast = true});
     CHECK_INT(compute_n_threads(c), n_threads);
     return c;
 }
 
-static void check_threads(unsigned mask)
+static bool is_made(const test_level *level)
+{
+    return level->mask == 0 && level->table() != ops_generic();
+}
+
+static void check_threads(const test_level *level)
 {
     outputs a, b;
-    compute *one = create(1, mask);
+    compute *one = create(1, level);
     make_outputs(&a);
     run_rows(one, &a, 0, MAX_T);
     run_whole(one, &a);
     for (size_t n_threads = 2; n_threads <= 3; n_threads++) {
-        compute *many = create(n_threads, mask);
+        compute *many = create(n_threads, level);
         make_outputs(&b);
         run_rows(many, &b, 0, MAX_T);
         run_whole(many, &b);
@@ -228,10 +236,10 @@ static void check_threads(unsigned mask)
 }
 
 /* T rows at once against the same rows one by one. */
-static void check_rows(unsigned mask)
+static void check_rows(const test_level *level)
 {
-    compute *c = create(2, mask);
-    for (size_t T = 1; T <= NN_ROWS_EXACT; T++) {
+    compute *c = create(2, level);
+    for (size_t T = 1; T <= NN_ROWS_EXACT; T += is_made(level) ? 10 : 1) {
         outputs a, b;
         make_outputs(&a), make_outputs(&b);
         run_rows(c, &a, 0, T);
@@ -278,16 +286,17 @@ static double distance(const float *a, const float *b, const float *bias)
 
 /* Many rows: the bits of a row do not depend on how many there are, and the values are those of
  * nn_linear; what is rounded lies as far from what is not as rounding moves it. */
-static void check_many(unsigned mask)
+static void check_many(const test_level *level)
 {
     enum { MORE = 67 };
-    compute *c = create(2, mask);
+    compute *c = create(2, level);
     outputs a, b;
     make_outputs(&a), make_outputs(&b);
     run_rows(c, &a, 0, MAX_T);
     run_rows(c, &b, 0, MORE);
     run_rows(c, &b, MORE, MAX_T - MORE);
-    if (mask) { /* generic: one way for all numbers of rows, and BLAS behind it */
+    CHECK_INT(nn_many_is_exact(c), level->table() != ops_generic());
+    if (nn_many_is_exact(c)) { /* generic: one way for all numbers of rows, and BLAS behind it */
         SAME(many, MAX_T * N);
         SAME(many16, MAX_T * N);
         SAME(many8, MAX_T * N);
@@ -314,7 +323,10 @@ static void check_many(unsigned mask)
 /* Quantizing by all threads writes what one row at a time does. */
 static void check_quantize(void)
 {
-    compute *c = create(3, ~0u);
+    compute *c = NULL;
+    err_detail detail = {0};
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 3, .cpu_mask = test_cpu_mask()}, &detail),
+             detail);
     const tensor w = {DTYPE_F32, 2, {N, D}, in.w, N * D * 4}, *const formats[] = {&in.w8, &in.w4};
     for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
         unsigned char *rows = malloc(formats[i]->bytes);
@@ -327,7 +339,10 @@ static void check_quantize(void)
 
 static void check_memory(void)
 {
-    compute *c = create(1, ~0u);
+    compute *c = NULL;
+    err_detail detail = {0};
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 1, .cpu_mask = test_cpu_mask()}, &detail),
+             detail);
     static const size_t sizes[] = {0, 1, 63, 4096, 9000001};
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         unsigned char *p = compute_alloc(c, sizes[i]);
@@ -347,7 +362,6 @@ static void check_memory(void)
     compute_destroy(c);
     compute_destroy(NULL);
 
-    err_detail detail = {0};
     CHECK_INT(
         compute_create(&c, &(compute_options){.n_threads = 100000, .cpu_mask = test_cpu_mask()}, &detail),
         ERR_INVALID);
@@ -357,10 +371,10 @@ static void check_memory(void)
 int main(void)
 {
     make_inputs();
-    for (const test_level *l = test_levels(); l->name; l++) {
-        check_threads(l->mask);
-        check_rows(l->mask);
-        check_many(l->mask);
+    for (const test_level *l = test_contexts(); l->name; l++) {
+        check_threads(l);
+        check_rows(l);
+        check_many(l);
     }
     check_quantize();
     check_memory();
