@@ -40,7 +40,7 @@ int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn
 
 /* The test starts the loop, and the loop the workers: the second thread that it needs at its begin (behind the one that
  * writes files), and more of them when it is at work. */
-static int n_begun;
+static atomic_int n_begun;
 static atomic_bool is_ready;
 
 int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *), void *ctx)
