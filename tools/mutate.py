@@ -72,7 +72,7 @@ def changed_lines(commit):
 
 def runs_at(path, cpu):
     """Whether a level of PARLEY_CPU runs a file; None: the machine's own."""
-    words = re.findall("avx2|avx512|vnni|bf16|amx|simd", Path(path).stem) if path.startswith(KERNELS) else ()
+    words = re.findall("avx2|avx512|vnni|bf16|amx|simd|neon", Path(path).stem) if path.startswith(KERNELS) else ()
     return cpu is None or all(word in LEVELS[cpu] for word in words)
 
 

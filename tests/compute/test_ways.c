@@ -100,6 +100,7 @@ static void wide_linear(void)
 /* Sizes that pass a bound of the scratch or of the room for packed rows; without BLAS, which would compute. */
 static void large_linear(void)
 {
+    linear(DTYPE_F32, 257, 60, 1536); /* one row more than a group of panels */
     linear(DTYPE_BF16, 40, 60, 2049);
     linear(DTYPE_BF16, 2000, 500, 896);
     linear(DTYPE_F32, 600, 60, 20000);
