@@ -281,6 +281,53 @@ static void try_each(bytes *out, size_t which, const bytes *whole)
     bytes_deinit(&reply);
 }
 
+/* ---- the begin ---- */
+
+/* Whether it comes to serve; false if it ends before. */
+static bool is_up(int port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    static const char HEALTH[] = "GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
+    for (int i = 0; i < 5000; i++) {
+        bytes got = bytes_empty(BYTES);
+        const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        const bool is_there = connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+        if (is_there) {
+            send_all(fd, HEALTH, sizeof HEALTH - 1);
+            receive(fd, &got, NULL);
+        }
+        close(fd);
+        const bool serves = strncmp(bytes_str(&got), "HTTP/1.1 200 ", 13) == 0;
+        bytes_deinit(&got);
+        if (serves || !is_there) {
+            return serves;
+        }
+        usleep(1000);
+    }
+    return false;
+}
+
+static void try_begins(bytes *out, const serve_options *opt)
+{
+    bool is_reached = true;
+    for (int n = 1; is_reached && n < MOST_POINTS; n++) {
+        char kind[80];
+        int port = 0;
+        atomic_store(&n_begun, 0);
+        atomic_store(&left, n);
+        atomic_store(&failing_role, LOOP);
+        serve_thread *t = serve_thread_start(opt, &port);
+        const bool serves = t && is_up(port);
+        atomic_store(&failing_role, NOBODY);
+        is_reached = atomic_load(&left) <= 0;
+        snprintf(kind, sizeof kind, "it %s, and ends with %d", serves ? "serves" : "does not serve",
+                 t ? serve_thread_stop(t) : -port);
+        note(kind);
+    }
+    write_kinds(out, ROLE_NAMES[LOOP]);
+}
+
 int main(void)
 {
     static fake_options f;
@@ -293,6 +340,9 @@ int main(void)
     f.serve.quiet = true;
     f.serve.drain_timeout_s = 0;
     f.serve.upload_dir = s.folder;
+    bytes_append_str(&out, "\nthe begin\n");
+    try_begins(&out, &f.serve);
+    atomic_store(&n_begun, 0);
     serve_thread *t = serve_thread_start(&f.serve, &s.port);
     CHECK(t != NULL);
     if (!t) {
