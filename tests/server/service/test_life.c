@@ -154,7 +154,8 @@ static void hear(const char *last)
         for (char *c = text; *c; c++) {
             *c = *c == '\n' ? '|' : *c;
         }
-        if (n <= 0 || !strstr(text, "STATUS=Loading")) { /* how often that is said depends on time */
+        /* how often it says that it loads depends on time */
+        if (n <= 0 || !(strstr(text, "STATUS=Loading") || strncmp(text, "EXTEND_TIMEOUT_USEC", 19) == 0)) {
             bytes_printf(&all, "  the manager hears: %s\n", n > 0 ? text : "nothing");
         }
     }
