@@ -604,6 +604,9 @@ static err_code finish_request(preparation *p, err_detail *detail)
     r->params = *params;
     r->params.biases = biases;
     gen_params_fill(&r->params, &e->info.defaults);
+    if (p->in && prompt_wants_no_thinking(e->template, p->in)) {
+        r->params.think_tokens = 0;
+    }
     err = check_shares(&r->params, detail);
     if (err != ERR_OK) {
         return err;
@@ -659,9 +662,6 @@ static err_code encode_prompt(preparation *p, err_detail *detail)
         err = tokenizer_encode(tok, &r->think_close, bytes_str(&closing), closing.len, TOKENIZER_SPECIALS,
                                detail);
         bytes_deinit(&closing);
-    }
-    if (prompt_wants_no_thinking(p->e->template, p->in)) {
-        r->params.think_tokens = 0;
     }
     return err;
 }

@@ -6,8 +6,9 @@
  *     > {"text":"Hello"} {"ids":[1,2]} {"inputs":["a",[1,2]],"pool":"mean"}
  *     > {"preview":"FILE","is_video":true}
  *
- * "cancels" lets a request be cancelled at its first look, then at its second, and so on; what comes of each is told.
- * "runs" lets the engine answer it. PARLEY_WRITE=1 writes what is said anew; the difference is then to be read.
+ * "renders" tells the text of a prompt alone, line by line, "cancels" lets a request be cancelled at its first look, then at
+ * its second, and so on; what comes of each is told. "runs" lets the engine answer it. PARLEY_WRITE=1 writes what is said
+ * anew; the difference is then to be read.
  */
 #include <dirent.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "tests/folder.h"
 #include "tests/open_files.h"
 #include "tests/recorded.h"
+#include "text/tokenizer/guard.h"
 
 /* Under TSan, where the plain kernels take long, one file is enough: preparing is of one thread. */
 #ifdef __SANITIZE_THREAD__
@@ -81,6 +83,10 @@ static chat_input *make_chat(const json *v, gen_bias *biases, grammar_spec *form
     chat_input *in = chats_make(v);
     const json *schema = json_get(v, "schema");
     in->form_is_calls = json_is_true(json_get(v, "calls"));
+    if (chats_text(v, "marker")) {
+        *form = (grammar_spec){.kind = SPEC_MARKER, .text = chats_text(v, "marker")};
+        in->form = form;
+    }
     if (schema) {
         *form = (grammar_spec){.kind = SPEC_SCHEMA, .schema = schema, .path = "response_format"};
         in->form = form;
@@ -208,10 +214,11 @@ static void tell_accepted(maker *m, const gen_request *r, const char *said)
     while (n < ids.len && grammar_cursor_accept(cursor, ids.ids[n])) {
         n++;
     }
+    (void)grammar_cursor_mask(cursor, grammar_cursor_state(cursor)); /* fails where no token may come */
     const bool is_whole = n == ids.len && grammar_cursor_is_complete(cursor, grammar_cursor_state(cursor));
     const err_code err = constrain_check(cursor, &d);
-    bytes_printf(&m->out, "< takes %zu of %zu%s%s\n", n, ids.len, is_whole ? ", the whole" : "",
-                 err == ERR_OK ? "" : d.text);
+    bytes_printf(&m->out, "< takes %zu of %zu%s%s%s\n", n, ids.len, is_whole ? ", the whole" : "",
+                 err == ERR_OK ? "" : ", ", err == ERR_OK ? "" : d.text);
     token_ids_deinit(&ids);
     grammar_cursor_destroy(cursor);
 }
@@ -365,6 +372,32 @@ static void preview(maker *m, const json *v)
     CHECK_INT(close(fd), 0); /* it stays ours */
 }
 
+/* The prompt as text alone. */
+static void tell_rendered(maker *m, const json *v)
+{
+    gen_bias biases[8];
+    grammar_spec form;
+    chat_input *in = make_chat(v, biases, &form);
+    bytes prompt = bytes_empty(TEXT_BYTES);
+    err_detail d = {0};
+    const err_code err = engine_render(m->e, &prompt, in, &d);
+    if (err != ERR_OK) {
+        tell_error(m, err, &d);
+    }
+    for (const char *at = bytes_str(&prompt); *at;) {
+        bytes_append_str(&m->out, "< | ");
+        for (; *at && *at != '\n'; at++) { /* a guard is told as ^ */
+            const bool is_guard = strncmp(at, GUARD_CHAR, GUARD_LEN) == 0;
+            bytes_append_char(&m->out, is_guard ? '^' : *at);
+            at += is_guard ? GUARD_LEN - 1 : 0;
+        }
+        bytes_append_char(&m->out, '\n');
+        at += *at == '\n';
+    }
+    bytes_deinit(&prompt);
+    chat_input_destroy(in);
+}
+
 static void do_case(maker *m, const char *line, size_t len)
 {
     json_doc *doc = NULL;
@@ -374,8 +407,8 @@ static void do_case(maker *m, const char *line, size_t len)
     const json *v = json_root(doc);
     ledger_hold held = {.ledger = m->memory}; /* by another request */
     ledger_set_limit(m->memory, (size_t)chats_number(v, "memory", MEMORY));
-    if (json_get(v, "preview")) {
-        preview(m, v);
+    if (json_get(v, "preview") || json_get(v, "renders")) {
+        (json_get(v, "preview") ? preview : tell_rendered)(m, v);
         json_free(doc);
         return;
     }
@@ -415,24 +448,25 @@ static void do_case(maker *m, const char *line, size_t len)
     json_free(doc);
 }
 
-/* config.json of the model in dir, in a folder of links, with a name that nobody knows in the place of one. */
-static void forget(const char *from, const char *to, const char *name)
+/* A file of the model with one text in the place of another, "edit": [FILE, WAS, IS]. */
+static void copy_edited(const char *from, const char *to, const char *was, const char *is)
 {
     bytes file = bytes_empty(TEXT_BYTES);
     err_detail d = {0};
     CHECK_OK(file_read(&file, from, &d), d);
-    char *at = name ? strstr(file.data, name) : NULL;
-    CHECK(at != NULL);
-    *at = '-';
+    const char *all = bytes_str(&file), *at = strstr(all, was);
     FILE *copy = fopen(to, "w");
-    CHECK(copy && fputs(bytes_str(&file), copy) >= 0 && fclose(copy) == 0);
+    CHECK(at && copy);
+    if (at && copy) {
+        CHECK(fprintf(copy, "%.*s%s%s", (int)(at - all), all, is, at + strlen(was)) > 0 && fclose(copy) == 0);
+    }
     bytes_deinit(&file);
 }
 
-/* A folder of another name, in one that is made, with the files of the model in dir; dir becomes its path. without: a name
- * in config.json that is not there. */
-static void show_as(char *dir, size_t cap, char *place, const char *as, const char *without)
+/* A folder of another name, in one that is made, with the files of the model in dir; dir becomes its path. */
+static void show_as(char *dir, size_t cap, char *place, const char *as, const json *edit)
 {
+    const json *was = json_next(json_child(edit));
     char from[4096], to[8192];
     struct dirent **found = NULL;
     folder_make(place);
@@ -444,8 +478,8 @@ static void show_as(char *dir, size_t cap, char *place, const char *as, const ch
         char file[8192];
         snprintf(file, sizeof file, "%s/%s", from, found[i]->d_name);
         snprintf(to, sizeof to, "%s/%s", dir, found[i]->d_name);
-        if (without && strcmp(found[i]->d_name, "config.json") == 0) {
-            forget(file, to, without);
+        if (was && strcmp(found[i]->d_name, json_str(json_child(edit), "")) == 0) {
+            copy_edited(file, to, json_str(was, ""), json_str(json_next(was), ""));
         } else {
             CHECK(found[i]->d_name[0] == '.' || symlink(file, to) == 0);
         }
@@ -510,7 +544,7 @@ static void open_engine(maker *m, const char *line, size_t len)
     char place[FOLDER_NAME];
     const char *as = chats_text(v, "as");
     if (as) {
-        show_as(dir, sizeof dir, place, as, chats_text(v, "without"));
+        show_as(dir, sizeof dir, place, as, json_get(v, "edit"));
     }
     snprintf(template, sizeof template, "%s", chats_path(json_str(json_get(v, "template"), "")));
     engine_options opt = {.model_dir = dir,
