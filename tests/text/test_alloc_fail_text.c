@@ -12,6 +12,7 @@
 enum { MAX_POINTS = 20000, MARKERS = 80 };
 
 static bytes file; /* a tokenizer.json of 64 byte tokens and MARKERS added ones */
+static bytes words;
 
 static void write_tokenizer(void)
 {
@@ -35,18 +36,52 @@ static void write_tokenizer(void)
     CHECK(!file.failed);
 }
 
+/* A file of characters, whose merges come of scores. */
+static void write_scored(bytes *out)
+{
+    static const char mark[] = "\xE2\x96\x81";
+    bytes_printf(
+        out,
+        "{\"added_tokens\":[],\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"%s\",\"split\":"
+        "false},\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\",\"pattern\":{"
+        "\"String\":\"%s\"},\"content\":\" \"},{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"},{\"type\":"
+        "\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}]},\"model\":{\"byte_fallback\":true,\"vocab\":{",
+        mark, mark);
+    for (int byte = 0; byte < 256; byte++) {
+        bytes_printf(out, "\"<0x%02X>\":%d,", byte, byte);
+    }
+    bytes_append_str(out, "\"a\":256,\"b\":257,\"ab\":258},\"scores\":[0");
+    for (int id = 1; id < 258; id++) {
+        bytes_append_str(out, ",0");
+    }
+    bytes_append_str(out, ",-1]}}");
+    CHECK(!out->failed);
+}
+
+/* Words that come again while the ids need more room, and one that is longer than most. */
+static void write_words(bytes *out)
+{
+    bytes_append_str(out, "ab caf\xC3\xA9 e\xCC\x81 <|m7|> ab");
+    for (int i = 0; i < 64; i++) {
+        bytes_append_str(out, " ab");
+    }
+    bytes_append_str(out, " abababababababababababababababababababab");
+    CHECK(!out->failed);
+}
+
 static err_code use_tokenizer(void *context)
 {
-    (void)context;
+    const bytes *given = context;
     tokenizer *tok = NULL;
     token_ids ids;
     bytes text;
     token_ids_init(&ids);
     bytes_init(&text, 1000);
-    err_code err = tokenizer_open_json(&tok, bytes_str(&file), file.len, "test", NULL);
+    err_code err = tokenizer_open_json(&tok, bytes_str(given), given->len, "test", NULL);
     CHECK((tok != NULL) == (err == ERR_OK));
     if (err == ERR_OK) {
-        err = tokenizer_encode(tok, &ids, "ab caf\xC3\xA9 e\xCC\x81 <|m7|> ab", 22, TOKENIZER_SPECIALS, NULL);
+        err = tokenizer_encode(tok, &ids, bytes_str(&words), words.len, TOKENIZER_SPECIALS, NULL);
+        CHECK(err == ERR_OK || ids.len == 0);
     }
     if (err == ERR_OK) {
         tokenizer_decode(tok, &text, ids.ids, ids.len, false);
@@ -160,8 +195,14 @@ int main(void)
 {
     err_detail d = {0};
     write_tokenizer();
-    const size_t n_tokenizer = alloc_fail_each(use_tokenizer, NULL, MAX_POINTS);
+    bytes scored = bytes_empty(1 << 16);
+    write_scored(&scored);
+    words = bytes_empty(1 << 10);
+    write_words(&words);
+    const size_t n_tokenizer = alloc_fail_each(use_tokenizer, &file, MAX_POINTS);
     CHECK(n_tokenizer > MARKERS);
+    CHECK(alloc_fail_each(use_tokenizer, &scored, MAX_POINTS) > MARKERS);
+    bytes_deinit(&scored);
     CHECK(alloc_fail_each(read_markers, NULL, MAX_POINTS) > MARKERS);
 
     json_doc *vars = parse("{\"messages\":[{\"role\":\"user\",\"content\":\"bab\"},{\"role\":\"x\"}]}");
@@ -199,6 +240,7 @@ int main(void)
     json_free(schema);
     token_trie_destroy(trie);
     tokenizer_close(tok);
+    bytes_deinit(&words);
     bytes_deinit(&file);
     CHECK_DONE();
 }

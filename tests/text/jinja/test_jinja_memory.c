@@ -15,7 +15,7 @@ enum {
     STEP = 16,
     PIECE = BLOCK / 4,
     PIECES = 5,
-    EVERY = 11,
+    EVERY = 41,
     NOON = 1795176000
 };
 
@@ -63,7 +63,7 @@ static void check_reading(const char *text)
     enum { NAMES_BYTES = JINJA_MAX_SYMBOLS * sizeof(jinja_symbol) }; /* which are taken first */
     jinja_program program;
     err_code err = ERR_NOMEM;
-    for (size_t bound = 0; err != ERR_OK && bound < ENOUGH; bound = bound ? bound + STEP / 2 : NAMES_BYTES) {
+    for (size_t bound = 0; err != ERR_OK && bound < ENOUGH; bound = bound ? bound + STEP : NAMES_BYTES) {
         arena *a = arena_create(bound);
         memset(&d, 0, sizeof d);
         err = jinja_parse(&program, text, strlen(text), a, &d);
