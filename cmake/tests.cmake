@@ -136,6 +136,10 @@ target_sources(test_life PRIVATE ${fake_sources})
 set(failing malloc calloc realloc pthread_create pthread_join)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_short_memory PRIVATE ${failing})
+# The memory and the steps of a grammar end.
+set(failing arena_alloc arena_calloc arena_strdup work_do)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_schema_room PRIVATE ${failing})
 # Tokens that the test makes up.
 target_link_options(test_answer PRIVATE -Wl,--wrap=engine_token_bytes)
 # Threads that speak with other servers run as the test's own.

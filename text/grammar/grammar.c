@@ -233,6 +233,7 @@ int32_t grammar_until(grammar *g, const char *end)
         g->until_node = node;
         g->nodes[node].text = g->until;
         g->nodes[node].n = g->until ? len : 0;
+        g->too_big = g->too_big || !g->until;
     }
     return node;
 }

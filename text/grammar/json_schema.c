@@ -171,7 +171,8 @@ static int32_t node_of(schema_compiler *c, const member *members, size_t n, bool
     conjunction *made = arena_calloc(a, 1, sizeof *made);
     member *copy = arena_calloc(a, 2 * n + 1, sizeof *copy);
     if (!made || !copy) {
-        return GRAMMAR_NEVER; /* the grammar is too large: its builder knows */
+        too_large(c);
+        return GRAMMAR_NEVER;
     }
     memcpy(copy, members, n * sizeof *copy);
     memcpy(copy + n, key, n * sizeof *copy);
@@ -324,13 +325,21 @@ static int32_t choose(schema_compiler *c, const flat *f, size_t chosen, unsigned
     int32_t *nodes = c->err == ERR_OK ? arena_calloc(grammar_arena(c->g), n, sizeof *nodes) : NULL;
     member members[SCHEMA_MERGED_MAX];
     size_t i = 0;
-    for (const json *v = nodes ? json_child(list) : NULL; v; v = json_next(v), i++) {
+    if (!nodes) {
+        too_large(c); /* unless something else was said before */
+        return GRAMMAR_NEVER;
+    }
+    for (const json *v = json_child(list); v && c->err == ERR_OK; v = json_next(v), i++) {
         memcpy(members, f->members, f->n * sizeof *members);
         members[chosen].done |= which;
         members[f->n] = (member){schema_place(c, at, v, true, "%s[%zu]", keyword, i), 0};
-        nodes[i] = members[f->n].at ? node_of(c, members, f->n + 1, raw) : GRAMMAR_NEVER;
+        if (members[f->n].at) {
+            nodes[i] = node_of(c, members, f->n + 1, raw);
+        } else {
+            too_large(c);
+        }
     }
-    return nodes ? grammar_choice(c->g, nodes, n) : GRAMMAR_NEVER;
+    return grammar_choice(c->g, nodes, n);
 }
 
 /* ---- arrays ---- */

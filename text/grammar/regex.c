@@ -57,12 +57,17 @@ static part *refuse(parser *p, err_code code, const char *what)
     return NULL;
 }
 
+static part *no_room(parser *p)
+{
+    return arena_lacked_memory(p->arena) ? refuse(p, ERR_NOMEM, "there is no memory for it")
+                                         : refuse(p, ERR_LIMIT, "it is too large");
+}
+
 static part *new_part(parser *p, part_kind kind, part *a, part *b)
 {
     part *made = arena_calloc(p->arena, 1, sizeof *made);
     if (!made) {
-        return arena_lacked_memory(p->arena) ? refuse(p, ERR_NOMEM, "there is no memory for it")
-                                             : refuse(p, ERR_LIMIT, "it is too large");
+        return no_room(p);
     }
     made->kind = kind;
     made->a = a;
@@ -261,10 +266,10 @@ static part *make_chars(parser *p, char_set *s)
         return NULL;
     }
     made->ranges = arena_calloc(p->arena, s->n + 1, sizeof *made->ranges);
-    if (!made->ranges && arena_lacked_memory(p->arena)) {
-        return refuse(p, ERR_NOMEM, "there is no memory for it");
+    if (!made->ranges) {
+        return no_room(p);
     }
-    if (!made->ranges || s->full) {
+    if (s->full) {
         return refuse(p, ERR_LIMIT, "a class has too many ranges");
     }
     memcpy(made->ranges, s->ranges, s->n * sizeof *s->ranges);
