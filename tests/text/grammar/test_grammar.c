@@ -417,15 +417,38 @@ static void test_forms(void)
     json_free(doc);
 }
 
-/* More states than a cursor remembers: it forgets and goes on. */
-static void test_long_text(void)
+static bool may_come(grammar_cursor *c, const char *byte)
 {
-    enum { N = 400000 };
-    json_doc *doc = parse("{\"type\":\"string\",\"maxLength\":400000}");
-    const grammar_spec spec = {.kind = SPEC_SCHEMA, .schema = json_root(doc)};
-    grammar *g = build(&spec);
+    const uint64_t *mask = grammar_cursor_mask(c, grammar_cursor_state(c));
+    return mask && token_mask_has(mask, token_trie_find(trie, byte, 1));
+}
+
+/* More states than a cursor remembers, as deep as they may be: it forgets and goes on. */
+static void check_long_text(int n_before)
+{
+    enum { N = 100000 };
+    json_doc *doc = parse("{\"type\":\"array\",\"items\":{\"anyOf\":[{\"$ref\":\"#\"},"
+                          "{\"type\":\"string\",\"maxLength\":100000}]}}");
+    grammar_spec specs[8] = {{.kind = SPEC_SCHEMA, .schema = json_root(doc)}}, parts[8][2];
+    const grammar_spec end = {.kind = SPEC_TEXT, .text = "."};
+    for (int i = 0; i < n_before; i++) { /* each is a frame more */
+        parts[i][0] = specs[i];
+        parts[i][1] = end;
+        specs[i + 1] = (grammar_spec){.kind = SPEC_SEQUENCE, .items = parts[i], .n_items = 2};
+    }
+    grammar *g = build(&specs[n_before]);
     grammar_cursor *c = open_cursor(g, false);
     const int32_t a = token_trie_find(trie, "a", 1);
+    int depth = 0;
+    while (depth < 1000 && may_come(c, "[")) {
+        CHECK(feed(c, "[", 1));
+        depth++;
+    }
+    while (depth > 0 && !may_come(c, "\"")) { /* lists that must stay empty, or have no room for one more */
+        CHECK(feed(c, "]", 1));
+        depth--;
+        CHECK(!may_come(c, ",") || feed(c, ",", 1));
+    }
     bool ok = feed(c, "\"", 1);
     for (int i = 0; i < N && ok; i++) {
         ok = grammar_cursor_accept(c, a);
@@ -433,7 +456,12 @@ static void test_long_text(void)
     CHECK(ok);
     const uint64_t *mask = grammar_cursor_mask(c, grammar_cursor_state(c));
     CHECK(mask && !token_mask_has(mask, a));
-    CHECK(feed(c, "\"", 1) && grammar_cursor_is_complete(c, grammar_cursor_state(c)));
+    CHECK(feed(c, "\"", 1));
+    for (; depth > 0; depth--) {
+        CHECK(feed(c, "]", 1));
+    }
+    CHECK(feed(c, "......", (size_t)n_before));
+    CHECK(grammar_cursor_is_complete(c, grammar_cursor_state(c)));
     grammar_cursor_destroy(c);
     grammar_destroy(g);
     json_free(doc);
@@ -477,7 +505,9 @@ int main(void)
     test_thinking();
     test_special();
     test_forms();
-    test_long_text();
+    for (int i = 0; i < 5; i++) {
+        check_long_text(i);
+    }
     test_depth();
     token_trie_destroy(trie);
     tokenizer_close(tok);

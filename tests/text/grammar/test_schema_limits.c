@@ -160,6 +160,52 @@ static void test_limits(void)
     bytes_deinit(&text);
 }
 
+/* n parts hold for one value, each a `part` (@ is its number), and what stands behind them. */
+static err_code build_parts(const char *part, int n, const char *behind)
+{
+    bytes text;
+    bytes_init(&text, 1 << 20);
+    write_list(&text, "{\"allOf\":[", part, "]", n);
+    bytes_printf(&text, "%s}", behind);
+    const err_code err = build(&text, NULL);
+    bytes_deinit(&text);
+    return err;
+}
+
+/* What holds for one value: as much as is allowed, and one more. */
+static void test_parts(void)
+{
+    enum {
+        SCHEMAS = 256,
+        RULES = 32
+    }; /* SCHEMA_MERGED_MAX with the one that lists them, SCHEMA_BOUNDS_MAX */
+    static const struct {
+        const char *part;
+        int most;
+        const char *behind, *param, *why;
+    } cases[] = {
+        {"{\"title\":\"@\"}", SCHEMAS - 1, "", "schema.allOf[255]",
+         "schema.allOf[255]: more than 256 schemas hold for one value"},
+        {"{\"title\":\"@\"}", SCHEMAS - 2, ",\"anyOf\":[{\"type\":\"null\"}]", "schema.anyOf",
+         "schema.anyOf: all alternatives multiplied out are more than 2000"},
+        {"{\"pattern\":\"a\"}", RULES, "", "schema.allOf[32].pattern",
+         "schema.allOf[32].pattern: too many patterns hold for one value"},
+        {"{\"format\":\"date\"}", RULES, "", "schema.allOf[32].format",
+         "schema.allOf[32].format: too many patterns hold for one value"},
+        {"{\"minimum\":@}", RULES, "", "schema.allOf[32].minimum",
+         "schema.allOf[32].minimum: too many bounds hold for one value"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_OK(build_parts(cases[i].part, cases[i].most, cases[i].behind), d);
+        CHECK_INT(build_parts(cases[i].part, cases[i].most + 1, cases[i].behind), ERR_LIMIT);
+        CHECK_STR(d.param, cases[i].param);
+        CHECK_STR(d.text, cases[i].why);
+    }
+    /* one that is named again and again counts once */
+    CHECK_OK(build_parts("{\"$ref\":\"#/$defs/a\"}", SCHEMAS - 2, ",\"$defs\":{\"a\":{}}"), d);
+    CHECK_INT(build_parts("{\"$ref\":\"#/$defs/a\"}", SCHEMAS - 1, ",\"$defs\":{\"a\":{}}"), ERR_LIMIT);
+}
+
 /* oneOf of a number and of a text behind so many references, one to the next. */
 static err_code build_chain(int n)
 {
@@ -231,6 +277,7 @@ int main(void)
 {
     test_growth();
     test_limits();
+    test_parts();
     test_chains();
     test_long_texts();
     test_cancel();
