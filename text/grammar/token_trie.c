@@ -240,9 +240,11 @@ int32_t token_trie_find(const token_trie *t, const char *text, size_t len)
         return -1;
     }
     const trie_nodes *const tries[] = {&t->added, &t->special, &t->all};
-    int32_t found = -1;
-    for (size_t i = 0; i < ARRAY_LEN(tries) && found < 0; i++) {
-        found = find_in(tries[i], text, len);
+    for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
+        const int32_t found = find_in(tries[i], text, len);
+        if (found >= 0) {
+            return found;
+        }
     }
-    return found;
+    return -1;
 }

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "base/bytes.h"
+#include "base/limits.h"
 #include "tests/check.h"
 
 static dfa compile(const char *pattern, nfa_chars chars)
@@ -145,11 +147,115 @@ static void test_products(void)
     dfa_free(&b);
 }
 
+static err_code compile_long(const char *begin, const char *part, int n, const char *end, err_detail *detail)
+{
+    dfa d = {0};
+    bytes text = bytes_empty(1 << 20);
+    bytes_append_str(&text, begin);
+    for (int i = 0; i < n; i++) {
+        for (const char *p = part; *p; p++) {
+            if (*p == '@') { /* characters that are apart */
+                bytes_printf(&text, "\\u%04x", 0x1000 + 2 * i);
+            } else {
+                bytes_append_char(&text, *p);
+            }
+        }
+    }
+    bytes_append_str(&text, end);
+    const err_code err = regex_compile(&d, bytes_str(&text), text.len, CHARS_RAW, NULL, detail);
+    dfa_free(&d);
+    bytes_deinit(&text);
+    return err;
+}
+
+/* An automaton for n bytes, beside so many states and links that lead nowhere. */
+static err_code build_chain(size_t n, int states, int links)
+{
+    dfa d = {0};
+    nfa chain;
+    bytes text = bytes_empty(1 << 20);
+    for (size_t i = 0; i < n; i++) {
+        bytes_append_char(&text, 'a');
+    }
+    nfa_init(&chain, NULL);
+    nfa_add_bytes(&chain, NFA_START, NFA_END, bytes_str(&text), n);
+    const int32_t aside = nfa_state(&chain);
+    for (int i = 1; i < states; i++) {
+        (void)nfa_state(&chain);
+    }
+    for (int i = 0; i < links; i++) {
+        nfa_link(&chain, aside, aside, NFA_SKIP);
+    }
+    const err_code err = nfa_determinize(&chain, &d, "test", NULL);
+    CHECK_INT(d.n_states, err == ERR_OK ? (int)n + 1 : 0);
+    dfa_free(&d);
+    bytes_deinit(&text);
+    return err;
+}
+
+static void test_sizes(void)
+{
+    CHECK_INT(build_chain(LIMIT_DFA_STATES - 1, 1, 0), ERR_OK);
+    CHECK_INT(build_chain(LIMIT_DFA_STATES, 1, 0), ERR_LIMIT);
+    CHECK_INT(build_chain(1, LIMIT_NFA_STATES - 2, 0), ERR_OK); /* the start and the end are there */
+    CHECK_INT(build_chain(1, LIMIT_NFA_STATES - 1, 0), ERR_LIMIT);
+    CHECK_INT(build_chain(1, 1, LIMIT_NFA_EDGES - 1), ERR_OK);
+    CHECK_INT(build_chain(1, 1, LIMIT_NFA_EDGES), ERR_LIMIT);
+}
+
+/* Both sides of each bound of a pattern. */
+static void test_limits(void)
+{
+    static const struct {
+        const char *begin, *part;
+        int most;
+        const char *end, *why;
+    } cases[] = {
+        {"(?<", "n", 4096 - 6, ">a)", "pattern has 4097 bytes; at most 4096 are allowed"},
+        {"[", "@", 512, "]", "pattern: a class has too many ranges at character 3081"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        err_detail detail = {0};
+        const char *begin = cases[i].begin, *part = cases[i].part, *end = cases[i].end;
+        CHECK_OK(compile_long(begin, part, cases[i].most, end, &detail), detail);
+        CHECK_INT(compile_long(begin, part, cases[i].most + 1, end, &detail), ERR_LIMIT);
+        CHECK_STR(detail.text, cases[i].why);
+    }
+    static const struct {
+        const char *pattern, *why; /* NULL: it is one */
+    } pairs[] = {
+        {"^a{2000}$", NULL},
+        {"^a{2001}$", "pattern: a count in braces is above 2000 at character 9"},
+        {"^a{0,2000}$", NULL},
+        {"^a{0,2001}$", "pattern: a count in braces is above 2000 at character 11"},
+        {"^(a?){780}$", NULL}, /* 20 million steps */
+        {"^(a?){800}$",
+         "pattern needs too large an automaton (more than 20000 states, or 20000000 steps): make "
+         "it simpler"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+        err_detail detail = {0};
+        CHECK_INT(compile_long(pairs[i].pattern, "", 0, "", &detail), pairs[i].why ? ERR_LIMIT : ERR_OK);
+        CHECK_STR(detail.text, pairs[i].why ? pairs[i].why : "");
+    }
+    for (int depth = 50; depth <= 51; depth++) {
+        char pattern[128] = {0};
+        err_detail detail = {0};
+        memset(pattern, '(', (size_t)depth);
+        pattern[depth] = 'a';
+        memset(pattern + depth + 1, ')', (size_t)depth);
+        CHECK_INT(compile_long(pattern, "", 0, "", &detail), depth == 50 ? ERR_OK : ERR_LIMIT);
+        CHECK_STR(detail.text, depth == 50 ? "" : "pattern: groups are nested too deeply at character 52");
+    }
+}
+
 int main(void)
 {
     test_bytes();
     test_patterns();
     test_edges();
     test_products();
+    test_sizes();
+    test_limits();
     CHECK_DONE();
 }
