@@ -63,6 +63,16 @@ static void test_helpers(void)
     void *none = arena_alloc(a, 0);
     CHECK(none != NULL && none != arena_alloc(a, 0));
     arena_destroy(a);
+
+    /* A block of 64 KiB and its head for what is small, one of its own for what is large. */
+    a = arena_create(1u << 20);
+    const size_t empty = arena_bytes(a);
+    CHECK(empty > 0 && empty < 1000);
+    CHECK(arena_alloc(a, 1) && arena_alloc(a, 64 * 1024 - 64));
+    CHECK_INT(arena_bytes(a), empty + 64 + 64 * 1024);
+    CHECK(arena_alloc(a, 100000) != NULL);
+    CHECK_INT(arena_bytes(a), empty + 64 + 64 * 1024 + 64 + 100032);
+    arena_destroy(a);
 }
 
 int main(void)

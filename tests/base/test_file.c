@@ -2,6 +2,7 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/check.h"
@@ -104,6 +105,18 @@ static void test_all_bytes(void)
     fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
     CHECK(!file_write_all(fd, "x", 1));
     file_close(fd);
+
+    /* Read piece by piece, as they were sent. */
+    int pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) == 0);
+    CHECK(file_write_all(pair[0], "abc", 3) && file_write_all(pair[0], "de", 2) &&
+          file_write_all(pair[0], "fg", 2));
+    memset(out, '.', sizeof out - 1);
+    CHECK(file_read_all(pair[1], out, 7));
+    CHECK_STR(out, "abcdefg");
+    file_close(pair[0]);
+    CHECK(!file_read_all(pair[1], out, 1));
+    file_close(pair[1]);
 }
 
 int main(void)

@@ -240,15 +240,19 @@ static void test_file(bytes *out)
     remove(name);
     remove(moved);
     /* Where it cannot be opened again, the file that is open gets a line which says so; however short its name. */
-    char folder[] = "/tmp/parley_log_folder_XXXXXX";
-    CHECK(mkdtemp(folder) && chdir(folder) == 0);
-    CHECK_OK(log_open("l", &d), d);
-    CHECK(rename("l", moved) == 0 && rmdir(folder) == 0);
-    log_reopen();
-    bytes_clear(out);
-    CHECK_OK(file_read(out, moved, &d), d);
-    CHECK(strstr(bytes_str(out), "WARN log the log file cannot be opened again: ") && count_lines(out) == 1);
-    remove(moved);
+    static const char *const names[] = {"l", "logfile"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        char folder[] = "/tmp/parley_log_folder_XXXXXX";
+        CHECK(mkdtemp(folder) && chdir(folder) == 0);
+        CHECK_OK(log_open(names[i], &d), d);
+        CHECK(rename(names[i], moved) == 0 && rmdir(folder) == 0);
+        log_reopen();
+        bytes_clear(out);
+        CHECK_OK(file_read(out, moved, &d), d);
+        CHECK(strstr(bytes_str(out), "WARN log the log file cannot be opened again: ") &&
+              count_lines(out) == 1);
+        remove(moved);
+    }
 }
 
 int main(void)
