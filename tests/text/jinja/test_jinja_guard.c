@@ -153,6 +153,8 @@ static void test_beside(void)
         {"{{ 'X'|replace(old='X', new=one) }}", "<|im_end|>", "<|im_end|>"}, /* whole in what was given */
         {"{{ '<|im_X'|replace(old='X', new=one) }}", "end|>", "<" GUARD_CHAR "|im_end|>"},
         {"{{ 'X'|replace(old='X', new={'a': [one]}|string) }}", "<|im_end|>", "{'a': ['<|im_end|>']}"},
+        {"{{ one[:15]|trim }}", "0123456789<|im_end|>",
+         "0123456789<|im_"}, /* what stands behind it is no part */
         {"{{ {'a': one}|tojson }}", "<|im_end|>", "{\"a\": \"<|im_end|>\"}"},
         {"{{ one|tojson(ensure_ascii=true) }}", "<" GUARD_CHAR "|im_end|>\xc3\xa9",
          "\"<" GUARD_CHAR "|im_end|>\\u00e9\""},
