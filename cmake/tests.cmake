@@ -81,7 +81,7 @@ target_sources(test_turns PRIVATE ${CMAKE_SOURCE_DIR}/bench/turns.c)
 # Programs that let allocations fail. Without a sanitizer alloc_fail.c takes malloc's place for every library;
 # a sanitizer has its own malloc, so there only the calls of our own code are caught, by the linker; always where
 # libraries crash when their own allocations fail, or make too many.
-set(only_ours test_alloc_fail_checkpoint test_alloc_fail_engine test_alloc_fail_vision)
+set(only_ours test_alloc_fail_checkpoint test_alloc_fail_engine test_alloc_fail_vision test_reader_memory)
 foreach(program test_engine_commands test_alloc_fail test_alloc_fail_image test_alloc_fail_model test_alloc_fail_text ${only_ours}
         test_reply_memory test_request_memory test_mcp_result test_upstream_reply)
     if(TARGET ${program})
@@ -169,6 +169,13 @@ set(failing memfd_create socketpair fcntl write posix_spawn_file_actions_init po
     posix_spawnattr_setflags posix_spawn clock_getcpuclockid send recv poll)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_video_worker PRIVATE ${failing})
+set(failing posix_spawn_file_actions_adddup2 posix_spawn_file_actions_addopen posix_spawn)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_worker_start PRIVATE ${failing})
+set(failing getrlimit setrlimit mmap munmap prctl syscall)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_video_confine PRIVATE ${failing})
+target_link_options(test_reader_memory PRIVATE -Wl,--wrap=mmap)
 target_link_options(test_numa PRIVATE -Wl,--wrap=calloc,--wrap=pthread_create,--wrap=pthread_setaffinity_np)
 set(failing calloc malloc write pthread_create open fcntl)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
