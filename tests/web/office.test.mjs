@@ -38,6 +38,17 @@ for (const [name, whole] of Object.entries(expected.made)) {
 
 const W = (text) => `<w:p><w:r><w:t>${text}</w:t></w:r></w:p>`;
 
+test('a list that begins at an inner level counts its outer ones as they would begin', async () => {
+    const paragraph = (level, text) => `<w:p><w:pPr><w:numPr><w:ilvl w:val="${level}"/><w:numId w:val="1"/></w:numPr></w:pPr><w:r><w:t>${text}</w:t></w:r></w:p>`;
+    const level = (i, format, shape, start) => `<w:lvl w:ilvl="${i}">${start ? `<w:start w:val="${start}"/>` : ''}<w:numFmt w:val="${format}"/><w:lvlText w:val="${shape}"/></w:lvl>`;
+    const levels = level(0, 'lowerLetter', '%1.', 3) + level(1, 'upperRoman', '%1.%2', 4) + level(2, 'decimal', '%1.%2.%3 of %9');
+    const made = docx([paragraph(2, 'deep'), paragraph(1, 'inner'), paragraph(2, 'deep'), paragraph(0, 'outer'), paragraph(1, 'inner')].join(''), {
+        'word/_rels/document.xml.rels': '<Relationships><Relationship Id="n" Type="x/numbering" Target="numbering.xml"/></Relationships>',
+        'word/numbering.xml': `<w:numbering xmlns:w="w"><w:abstractNum w:abstractNumId="a">${levels}</w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="a"/></w:num></w:numbering>`,
+    });
+    assert.deepEqual((await read(zip(made))).text, ['    c.IV.1 of 1 deep', '  c.IV inner', '    c.IV.1 of 1 deep', 'c. outer', '  c.IV inner']);
+});
+
 test('every reader lets the page go on, and ends where it is told that it takes too long', async () => {
     const { breathe } = Writer.prototype;
     Writer.prototype.breathe = async function () {

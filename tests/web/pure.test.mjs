@@ -183,6 +183,13 @@ test('what an archive says wrongly of itself', async () => {
     for (const claim of [1, 299, 301]) await assert.rejects(read({ claim }), /checksum/, `${claim}`);
     await assert.rejects(read({ claim: 49 << 20 }), /: a\.zip unpacks to 49\.0 MiB or more; at most 48\.0 MiB of one part are read\./);
     await assert.rejects((await opened(parts)).bytes('other'), /missing/);
+    const packed = async (more) => {
+        const bytes = zip(parts, { method: 0 });
+        bytes.writeUInt32LE(bytes.length - 'one'.length - 30 + more, bytes.lastIndexOf(Buffer.from('504b0102', 'hex')) + 20);
+        return (await Zip.open(new File([bytes], 'a.zip'))).bytes('one');
+    };
+    await assert.rejects(packed(0), /its part one does not match its checksum/, 'to the end of the file');
+    await assert.rejects(packed(1), /a\.zip is damaged: its end is missing/);
     await assert.rejects(Zip.open(new File(['PK'], 'c.zip')), /its end is missing/);
     await assert.rejects(opened({}), /is empty/);
     await assert.rejects(opened(parts, { count: 20_001 }), /20.001 parts/);

@@ -2,6 +2,7 @@
  * loss. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { register } from 'node:module';
 import test from 'node:test';
 import { makeFetch, makeSockets, makeTime, reply } from './made_up.mjs';
 import { UploadError, Uploader } from '../../web/js/protocol/upload.js';
@@ -377,4 +378,28 @@ test('an address of what was sent; what is taken away before it began is not sen
     await time.until(() => wire.sent.length);
     uploads.cancel(attachment);
     await refused;
+});
+
+/** While the server is away there is no part of the page that sends. A module of another name asks for it anew. */
+test('the part that sends is asked for again, a second later, until it is there', async () => {
+    const away = "let left = 2; export async function resolve(name, from, next) { if (name === './upload.js' && left-- > 0) throw new Error('away'); return next(name, from); }";
+    register(`data:text/javascript,${encodeURIComponent(away)}`);
+    const { Uploads: Later } = await import('../../web/js/protocol/uploads.js?later');
+    const wire = new Wire();
+    const [waits, { setTimeout }] = [[], globalThis];
+    globalThis.setTimeout = /** @type {any} */ ((fn, ms) => waits.push(ms) && setTimeout(fn, ms));
+    try {
+        const uploads = new Later(wire);
+        uploads.start({ kind: 'video', name: 'v', mime: 'video/mp4', blob: new Blob(['abc']) });
+        for (const tried of [[1000], [1000, 1000]]) {
+            await time.until(() => waits.length === tried.length);
+            await time.pass(999);
+            assert.deepEqual([waits, wire.sent], [tried, []]);
+            await time.pass(1);
+        }
+        await time.until(() => wire.sent.length);
+        assert.deepEqual([waits, wire.sent.map(({ type }) => type)], [[1000, 1000], ['upload.create']]);
+    } finally {
+        globalThis.setTimeout = setTimeout;
+    }
 });
