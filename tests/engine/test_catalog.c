@@ -211,6 +211,32 @@ static void test_inspect(const char *root)
     bytes_deinit(&out);
 }
 
+/* A name of that many bytes for the root, in a path of that many; whether it is taken, and then found again. */
+static bool offers(catalog *c, size_t n_name, size_t n_path)
+{
+    char name[2 * CATALOG_NAME_MAX] = "", path[2 * PATH_BYTES] = "";
+    memset(name, 'n', n_name);
+    memset(path, '/', n_path);
+    const bool taken = catalog_offer(c, name, path);
+    CHECK_INT((int)catalog_count(c), taken);
+    CHECK((catalog_find(c, name) != NULL) == taken);
+    catalog_withdraw(c, name);
+    CHECK_INT((int)catalog_count(c), 0);
+    return taken;
+}
+
+/* Both sides of what a list has room for. */
+static void test_long_offers(void)
+{
+    catalog *c = NULL;
+    CHECK_INT(catalog_open(&c, NULL, NULL), ERR_OK);
+    CHECK(offers(c, CATALOG_NAME_MAX - 1, 10));
+    CHECK(!offers(c, CATALOG_NAME_MAX, 10));
+    CHECK(offers(c, 5, PATH_BYTES - 1));
+    CHECK(!offers(c, 5, PATH_BYTES));
+    catalog_close(c);
+}
+
 /* Models that are elsewhere, in a list without a folder. */
 static void test_offers(const char *root)
 {
@@ -247,6 +273,7 @@ int main(void)
         test_list(c, root);
         test_refresh(c, root);
         test_offers(root);
+        test_long_offers();
         test_inspect(root);
     }
     char other[] = "/tmp/parley_catalog_XXXXXX";

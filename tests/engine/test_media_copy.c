@@ -410,8 +410,8 @@ static err_code tell_preview(preview_teller *t, const json *v, err_detail *d)
     const size_t n = (size_t)chats_number(v, "bytes", lseek(fd, 0, SEEK_END));
     const preview_hooks hooks = previews_hooks(t);
     preview_tokens tokens = {-1, -1};
-    const err_code err =
-        media_copier_preview(c, &tokens, fd, n, json_is_true(json_get(v, "is_video")), &hooks, d);
+    const err_code err = media_copier_preview(c, &tokens, json_get(v, "gone") ? -1 : fd, n,
+                                              json_is_true(json_get(v, "is_video")), &hooks, d);
     previews_tell(t, err, &tokens, d);
     close(fd);
     return err;
