@@ -32,7 +32,11 @@ static err_code make_ready(void *context)
         err = seq_state_create(&s, cfg, pool, 100, t->c, NULL);
     }
     if (!err) {
-        err = seq_state_reserve_rows(s, 4, NULL);
+        err_detail d = {0};
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "(%zu bytes wanted)", seq_state_rows_bytes(cfg, 4));
+        err = seq_state_reserve_rows(s, 4, &d);
+        CHECK(!err || strstr(d.text, wanted));
     }
     if (!err) {
         snap = seq_state_snapshot(s);

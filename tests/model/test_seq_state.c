@@ -1,5 +1,6 @@
 /* seq_state: sizes, snapshot and restore give the bits of a straight run, wrong snapshots are
  * refused. */
+#include "model/spares.h"
 #include "tests/model/tiny.h"
 
 static int32_t ids[TINY_CTX];
@@ -193,6 +194,25 @@ static void test_sizes(const tiny *t)
     CHECK_INT(seq_state_bytes(&huge, KV_F32, false, INT32_MAX) > SIZE_MAX / 64, 1);
 }
 
+/* Memory is kept ready for copies of states, and none where a model has no states. */
+static void test_spares(const tiny *t)
+{
+    const model_config *cfg = model_get_config(t->m);
+    model_config plain = *cfg;
+    seq_state *with = tiny_seq(t), *without = NULL;
+    spares *ready = kv_pool_spares(t->pool);
+    err_detail d = {0};
+    plain.n_recurrent_layers = 0;
+    CHECK_OK(seq_state_create(&without, &plain, t->pool, TINY_CTX, t->c, &d), d);
+    seq_state_keep_spares(with, 3);
+    CHECK_INT(ready->n_wanted, 3);
+    CHECK(ready->n_bytes > sizeof(float) * 4 * 16 * 24);
+    seq_state_keep_spares(without, 3);
+    CHECK_INT(ready->n_wanted, 0);
+    seq_state_destroy(with);
+    seq_state_destroy(without);
+}
+
 int main(void)
 {
     CHECK_INT(tiny_ids(ids, TINY_CTX), 730);
@@ -206,6 +226,7 @@ int main(void)
         test_blocks_come_dirty(&t);
         test_exhausted(&t);
         test_sizes(&t);
+        test_spares(&t);
         tiny_close(&t);
     }
     CHECK_DONE();
