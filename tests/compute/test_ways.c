@@ -196,7 +196,7 @@ static void all_segments(void)
                                   sizes[i]);
             say("segments %s, heads of %zu", dtype_name(types[t]), sizes[i]);
         }
-        nn_attention_segments(c, out_at(0), x_at(0), large, 1, types[t], 0.5f, 1, 64);
+        nn_attention_segments(c, out_at(0), x_at(0), large, 1, types[t], 0.5f, 6, 16);
         say("segments %s, a large one", dtype_name(types[t]));
     }
 }
