@@ -590,13 +590,17 @@ json *json_add_array(json_doc *doc, json *to, const char *key)
 
 void json_add_shared(json_doc *doc, json *to, const char *key, const json *v)
 {
-    bool ok = doc && !doc->failed && to;
-    if (!v || !ok) {
+    if (!v || !doc || doc->failed || !to) {
         return;
     }
-    json *item = (json *)(uintptr_t)v; /* cJSON copies the item's head and reads its children only */
-    ok = key ? cJSON_AddItemReferenceToObject(to, key, item) : cJSON_AddItemReferenceToArray(to, item);
-    doc->failed = !ok;
+    json *item = cJSON_CreateNull(); /* cJSON's own references are lost without memory for their key */
+    if (item) {
+        *item = *v;
+        item->type |= cJSON_IsReference;
+        item->string = NULL;
+        item->next = item->prev = NULL;
+    }
+    add(doc, to, key, item);
 }
 
 void json_add_string(json_doc *doc, json *to, const char *key, const char *text)

@@ -88,7 +88,7 @@ foreach(program test_engine_commands test_alloc_fail test_alloc_fail_image test_
         target_sources(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests/alloc_fail.c)
         if(PARLEY_SANITIZE OR program IN_LIST only_ours)
             target_compile_definitions(${program} PRIVATE ALLOC_FAIL_WRAPPED)
-            foreach(call malloc calloc realloc aligned_alloc posix_memalign)
+            foreach(call malloc calloc realloc aligned_alloc posix_memalign free)
                 target_link_options(${program} PRIVATE -Wl,--wrap=${call})
             endforeach()
         endif()

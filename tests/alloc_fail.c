@@ -9,6 +9,7 @@ static _Thread_local bool armed;
 static _Thread_local bool all_after;   /* every allocation from fail_at on fails, not that one alone */
 static _Thread_local size_t fail_at;   /* 1-based number of the allocation that fails */
 static _Thread_local size_t n_counted; /* allocations since arming */
+static _Thread_local long n_held;      /* blocks taken since then, less those given back */
 
 static bool must_fail(void)
 {
@@ -38,35 +39,53 @@ void *__libc_memalign(size_t alignment, size_t bytes);
 void *REAL(malloc)(size_t bytes);
 void *REAL(calloc)(size_t n, size_t bytes);
 void *REAL(realloc)(void *old, size_t bytes);
+void REAL(free)(void *p);
 void *OURS(malloc)(size_t bytes);
 void *OURS(calloc)(size_t n, size_t bytes);
 void *OURS(realloc)(void *old, size_t bytes);
 void *OURS(aligned_alloc)(size_t alignment, size_t bytes);
 int OURS(posix_memalign)(void **out, size_t alignment, size_t bytes);
+void OURS(free)(void *p);
+
+static void *held(void *p)
+{
+    n_held += p != NULL;
+    return p;
+}
 
 void *OURS(malloc)(size_t bytes)
 {
-    return must_fail() ? NULL : REAL(malloc)(bytes);
+    return must_fail() ? NULL : held(REAL(malloc)(bytes));
 }
 
 void *OURS(calloc)(size_t n, size_t bytes)
 {
-    return must_fail() ? NULL : REAL(calloc)(n, bytes);
+    return must_fail() ? NULL : held(REAL(calloc)(n, bytes));
 }
 
 void *OURS(realloc)(void *old, size_t bytes)
 {
-    return must_fail() ? NULL : REAL(realloc)(old, bytes);
+    if (must_fail()) {
+        return NULL;
+    }
+    void *p = REAL(realloc)(old, bytes);
+    return old ? p : held(p);
 }
 
 void *OURS(aligned_alloc)(size_t alignment, size_t bytes)
 {
-    return must_fail() ? NULL : REAL_ALIGNED(alignment, bytes);
+    return must_fail() ? NULL : held(REAL_ALIGNED(alignment, bytes));
+}
+
+void OURS(free)(void *p)
+{
+    n_held -= p != NULL;
+    REAL(free)(p);
 }
 
 int OURS(posix_memalign)(void **out, size_t alignment, size_t bytes)
 {
-    void *p = must_fail() ? NULL : REAL_ALIGNED(alignment, bytes);
+    void *p = must_fail() ? NULL : held(REAL_ALIGNED(alignment, bytes));
     if (!p) {
         return ENOMEM;
     }
@@ -85,19 +104,32 @@ void alloc_fail_at(size_t n)
 typedef struct walk {
     err_code (*fn)(void *context);
     void *context;
-    size_t n_wrong; /* calls that returned what they must not */
+    size_t n_wrong; /* calls that returned what they must not, or kept memory */
 } walk;
 
-/* One call with the nth allocation failing; true if that allocation was reached. */
-static bool run_point(walk *w, size_t n, bool rest_too)
+static err_code call(const walk *w, size_t n, bool rest_too)
 {
     fail_at = n;
     all_after = rest_too;
     n_counted = 0;
+    n_held = 0;
     armed = true;
-    err_code err = w->fn(w->context);
+    const err_code err = w->fn(w->context);
     armed = false;
-    bool reached = n_counted >= n;
+    return err;
+}
+
+/* One call with the nth allocation failing; true if that allocation was reached. A call that still holds memory
+ * may have made what the next ones use, too: it holds none when it is made again. */
+static bool run_point(walk *w, size_t n, bool rest_too)
+{
+    const err_code err = call(w, n, rest_too);
+    const bool reached = n_counted >= n;
+    if (n_held > 0 && (call(w, n, rest_too), n_held > 0)) {
+        fprintf(stderr, "allocation %zu failing%s leaves %ld blocks of memory behind\n", n,
+                rest_too ? " and all after it" : "", n_held);
+        w->n_wrong++;
+    }
     if (err != ERR_OK && !(reached && err == ERR_NOMEM)) {
         fprintf(stderr, "allocation %zu failing%s gives: %s\n", n, rest_too ? " and all after it" : "",
                 err_name(err));

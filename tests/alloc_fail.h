@@ -13,8 +13,9 @@
 /* Calls fn(context) with the first allocation failing, then with the second, ... until a call meets
  * no failure or max_points calls were made; then the same with all allocations from that one on
  * failing. Each call must return ERR_OK (it could do without) or ERR_NOMEM, and the one that meets
- * no failure ERR_OK. Returns how many allocations fn makes (at most max_points); 0 if a call
- * returned something else, told on standard error. */
+ * no failure ERR_OK, and none holds memory behind it that the next one would take once more. Returns how
+ * many allocations fn makes (at most max_points); 0 if a call returned something else or kept memory, told on
+ * standard error. */
 size_t alloc_fail_each(err_code (*fn)(void *context), void *context, size_t max_points);
 
 /* Lets the nth allocation of the calling thread from now on fail, until it is called again; 0: none. */
