@@ -6,6 +6,10 @@
  *     > ask 1 at 5 prompt 100 answer 4      at: the first token; flags as in ask()
  *     > wait 3                              events, or "all": until all that was asked for has ended
  *     > starve 0                            so many blocks of keys and values are free, until "feed"
+ *     > fail mtp_forward 2                  the second such call from now on fails (transcript_calls.h)
+ *     > keep 7, load 7, forget 7, disk      of the cache on disk: the last question is kept by that name; what is there
+ *     > hold, release                       what is being saved there waits
+ *     ! parallel 2 chunk 64 disk 4          again: the engine is closed, and another one opened over the same folder
  *     < #1 prefill 64/100                   what the engine said, and warnings that it logged
  *
  * Time passes only from event to event, a millisecond each (the tokens of a step of an answer come at once), and a little
@@ -26,6 +30,8 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "tests/check.h"
+#include "tests/engine/transcript_calls.h"
+#include "tests/folder.h"
 #include "tests/recorded.h"
 
 /* Under TSan, where the plain kernels take minutes, one file is enough: all is of one thread. */
@@ -81,7 +87,10 @@ int made_up_clock(clockid_t id, struct timespec *out)
 
 typedef struct script {
     engine *e;
-    const char *at; /* the next line */
+    const char *at;      /* the next line */
+    const char *opened;  /* the line of its options */
+    const char *options; /* of the next one, if there is to be another */
+    char folder[FOLDER_NAME];
     bytes out;
     int32_t n_waits; /* events until the next action; -1: until all is done */
     int32_t n_asked, n_done;
@@ -218,14 +227,23 @@ static gen_request *make_request(script *s, const char *line)
 }
 
 /* > ask ID: flags are prompt, at, every, answer, choices (with the ids behind it), says (one token alone), stops (at an end),
- * least (tokens), scope, uncached, undrafted, uncopied, scored, sparse PERCENT, vectors; of a chat turns, image (in which of
+ * least (tokens), scope, uncached, undrafted, uncopied, scored, sparse PERCENT, vectors, keep NAME, load NAME (alone, with
+ * scope); of a chat turns, image (in which of
  * them), form (of so many letters), thinks (at most so many tokens) */
 static void ask(script *s, const char *line)
 {
     const int32_t id = number(line, "ask", 0);
-    gen_request *r = make_request(s, line);
+    char name[32];
     err_detail d = {0};
+    err_code prepared = ERR_OK;
+    gen_request *r = NULL;
     int32_t n = 0;
+    if (flag(line, "load")) {
+        snprintf(name, sizeof name, "p%d", number(line, "load", 0));
+        prepared = engine_prepare_load(s->e, &r, (uint64_t)number(line, "scope", 0), name, &d);
+    } else {
+        r = make_request(s, line);
+    }
     for (gen_request *q = r; q; q = gen_request_next(q), n++) {
         CHECK(id + n < MOST_IDS);
         s->n_prompt[id + n] = gen_request_get_info(q).n_prompt_tokens;
@@ -235,7 +253,11 @@ static void ask(script *s, const char *line)
     }
     s->n_asked += n;
     atomic_fetch_add(&n_open, n);
-    const err_code err = r ? engine_submit(s->e, r, (uint64_t)id, &d) : ERR_NOMEM;
+    if (r && flag(line, "keep")) {
+        snprintf(name, sizeof name, "p%d", number(line, "keep", 0));
+        gen_request_keep_as(r, name);
+    }
+    const err_code err = r ? engine_submit(s->e, r, (uint64_t)id, &d) : prepared;
     if (err != ERR_OK) {
         bytes_printf(&s->out, "< #%d refused: %s\n", id, d.text);
         s->n_asked -= n;
@@ -296,6 +318,72 @@ static void feed(script *s)
     }
 }
 
+typedef struct kept {
+    engine_cached all[32];
+    size_t n;
+} kept;
+
+static int by_length(const void *a, const void *b)
+{
+    const engine_cached *x = a, *y = b;
+    return x->is_on_disk != y->is_on_disk ? x->is_on_disk - y->is_on_disk
+           : x->n_tokens != y->n_tokens   ? x->n_tokens - y->n_tokens
+                                          : strcmp(x->name, y->name);
+}
+
+static void add_kept(void *ctx, const engine_cached *one)
+{
+    kept *k = ctx;
+    CHECK(k->n < ARRAY_LEN(k->all) && one->used_at > 0);
+    k->all[k->n++] = *one;
+}
+
+/* What a scope has in memory and on disk, shorter ones first. */
+static void tell_kept(script *s, uint64_t scope)
+{
+    kept k = {.n = 0};
+    engine_list_cache(s->e, scope, add_kept, &k);
+    qsort(k.all, k.n, sizeof *k.all, by_length);
+    for (size_t i = 0; i < k.n; i++) {
+        const engine_cached *one = &k.all[i];
+        bytes_printf(&s->out, "< %s: %d tokens, %llu bytes%s%s\n", one->is_on_disk ? "on disk" : "in memory",
+                     one->n_tokens, (unsigned long long)one->n_bytes, one->name[0] ? ", named " : "",
+                     one->name);
+    }
+    if (s->e->disk) {
+        const disk_cache_stats st = disk_cache_get_stats(s->e->disk);
+        bytes_printf(&s->out, "< hits %llu of %llu tokens, saves %llu, evictions %llu, errors %llu\n",
+                     (unsigned long long)st.n_hits, (unsigned long long)st.n_hit_tokens,
+                     (unsigned long long)st.n_saves, (unsigned long long)st.n_evictions,
+                     (unsigned long long)st.n_errors);
+    }
+}
+
+static void find_name(script *s, const char *line, bool forgets)
+{
+    char name[32];
+    engine_cached one;
+    snprintf(name, sizeof name, "p%d", number(line, forgets ? "forget" : "find", 0));
+    if (engine_find_named(s->e, (uint64_t)number(line, "scope", 0), name, forgets, &one)) {
+        bytes_printf(&s->out, "< %s: %d tokens, %llu bytes\n", one.name, one.n_tokens,
+                     (unsigned long long)one.n_bytes);
+    } else {
+        bytes_printf(&s->out, "< no %s\n", name);
+    }
+}
+
+/* Lets a call fail, once. */
+static void fail(const char *line)
+{
+    for (size_t i = 0; i < ARRAY_LEN(TRANSCRIPT_CALLS); i++) {
+        if (flag(line, TRANSCRIPT_CALLS[i])) {
+            one_fails(TRANSCRIPT_CALLS[i], number(line, TRANSCRIPT_CALLS[i], 1));
+            return;
+        }
+    }
+    CHECK(!"a call");
+}
+
 /* Does what the script says until it waits. */
 static void act(script *s)
 {
@@ -305,6 +393,10 @@ static void act(script *s)
         s->at += len;
         if (*line == '<') {
             continue;
+        }
+        if (*line == '!' && line != s->opened) {
+            s->at = s->options = line;
+            break;
         }
         bytes_append(&s->out, line, len);
         if (*line != '>') {
@@ -318,6 +410,14 @@ static void act(script *s)
             starve(s, (size_t)number(line, "starve", 0));
         } else if (flag(line, "feed")) {
             feed(s);
+        } else if (flag(line, "fail")) {
+            fail(line);
+        } else if (flag(line, "hold") || flag(line, "release")) {
+            transcript_disk_hold(s->e->disk, flag(line, "hold"));
+        } else if (flag(line, "disk")) {
+            tell_kept(s, (uint64_t)number(line, "scope", 0));
+        } else if (flag(line, "find") || flag(line, "forget")) {
+            find_name(s, line, flag(line, "forget"));
         } else if (flag(line, "status")) {
             tell_status(s);
         } else if (flag(line, "clear")) {
@@ -367,8 +467,8 @@ static void check_slot(const script *s, const engine *e, const slot *at)
     CHECK(at->next_boundary == 0 || r->boundaries[at->next_boundary - 1].len <= at->prompt_done);
     CHECK(seq_state_len(at->seq) <= seq_state_cap(at->seq));
     CHECK_INT(at->timings.predicted_n, s->n_predicted[r->id]);
-    CHECK(at->first_token_ns == 0 ? predicted == 0 : at->phase == GEN_PHASE_DECODE);
-    if (at->awaits_prompt || at->sparse != SPARSE_NONE || at->n_skipped || r->pool) {
+    CHECK(at->first_token_ns == 0 ? predicted == 0 : at->phase == GEN_PHASE_DECODE || at->names);
+    if (at->names || at->awaits_prompt || at->sparse != SPARSE_NONE || at->n_skipped || r->pool) {
         return; /* its prompt is not what the key says, or not yet */
     }
     CHECK_INT(at->n_key, 1 + total + predicted);
@@ -459,8 +559,8 @@ static void tell_event(script *s, const gen_event *ev)
         bytes_printf(&s->out, "\n");
         break;
     default:
-        bytes_printf(&s->out, "%s %s: prompt %d cached %d", ENDS[ev->finish], ev->message, t->prompt_n,
-                     t->cache_n);
+        bytes_printf(&s->out, "%s %s%s%s: prompt %d cached %d", ENDS[ev->finish], ev->error_name,
+                     ev->error_name[0] ? ", " : "", ev->message, t->prompt_n, t->cache_n);
         if (t->sparse_n) {
             bytes_printf(&s->out, " read %d of %d", t->sparse_kept_n, t->sparse_n);
         }
@@ -489,7 +589,7 @@ static void on_event(void *ctx, gen_event *ev)
 {
     script *s = ctx;
     const uint64_t id = ev->request_id;
-    is_at_work = true;
+    is_at_work = is_of_engine = true;
     pthread_mutex_lock(&s->lock);
     CHECK(id > 0 && id < MOST_IDS && !s->is_done[id]);
     tell_log(s);
@@ -522,6 +622,7 @@ static void on_event(void *ctx, gen_event *ev)
 static engine *open_engine(script *s, const char *line)
 {
     static char dir[4096];
+    const int32_t disk = number(line, "disk", 0);
     snprintf(dir, sizeof dir, "%s", check_data("tiny"));
     engine_options opt = {.model_dir = dir,
                           .n_threads = 1,
@@ -539,6 +640,8 @@ static engine *open_engine(script *s, const char *line)
                                      .keep = 0.5f,
                                      .draft_dir = flag(line, "judge") ? dir : NULL},
                           .exact = true,
+                          .cache_disk = disk ? s->folder : NULL,
+                          .cache_disk_mib = disk,
                           .vision_cache_mib = number(line, "images", 0),
                           .template_file = PARLEY_SOURCE_DIR "/tools/seedling/chat_template.jinja",
                           .on_event = on_event,
@@ -552,6 +655,25 @@ static engine *open_engine(script *s, const char *line)
         exit(1);
     }
     return e;
+}
+
+/* From the opening of an engine to its end. */
+static void run_engine(script *s)
+{
+    s->opened = s->options;
+    s->e = open_engine(s, s->options);
+    s->options = NULL;
+    atomic_store(&s->is_over, false);
+    log_at = lseek(log_fd, 0, SEEK_END); /* what it says at the start is no part of this */
+    pthread_mutex_lock(&s->lock);
+    act(s);
+    pthread_mutex_unlock(&s->lock);
+    while (!atomic_load(&s->is_over)) {
+        usleep(200);
+    }
+    engine_close(s->e);
+    s->e = NULL;
+    CHECK_INT(s->n_done, s->n_asked);
 }
 
 static void run(const char *path)
@@ -568,17 +690,13 @@ static void run(const char *path)
     const char *options = strstr(text, "! ");
     CHECK(options != NULL);
     s.at = text;
+    s.options = options ? options : text;
+    folder_make(s.folder);
     atomic_store(&now_ns, 5000LL * 1000 * MS);
-    s.e = open_engine(&s, options ? options : text);
-    log_at = lseek(log_fd, 0, SEEK_END); /* what it says at the start is no part of this */
-    pthread_mutex_lock(&s.lock);
-    act(&s);
-    pthread_mutex_unlock(&s.lock);
-    while (!atomic_load(&s.is_over)) {
-        usleep(200);
+    while (s.options) {
+        run_engine(&s);
     }
-    engine_close(s.e);
-    CHECK_INT(s.n_done, s.n_asked);
+    folder_remove(s.folder);
     recorded_compare(path, text, bytes_str(&s.out));
     bytes_deinit(&s.out);
 }
