@@ -172,9 +172,6 @@ static int32_t verify_run(engine *e, slot *s, const batch_run *run, int32_t *n_j
             break;
         }
     }
-    if (seq_state_len(s->seq) >= seq_state_cap(s->seq)) {
-        slot_finish(e, s, GEN_FINISH_LENGTH, ERR_OK, NULL);
-    }
     return n_right;
 }
 

@@ -442,8 +442,6 @@ void slot_begin_answer(engine *e, slot *s, float *logits, const float *hidden)
     }
     if (err != ERR_OK) {
         slot_fail(e, s, err, &detail);
-    } else if (seq_state_len(s->seq) >= seq_state_cap(s->seq)) {
-        slot_finish(e, s, GEN_FINISH_LENGTH, ERR_OK, NULL);
     }
 }
 

@@ -318,6 +318,25 @@ static void feed(script *s)
     }
 }
 
+/* What was logged since the last event, but for the time: lines with these words. */
+static void tell_log(script *s, const char *words)
+{
+    static char text[8192];
+    const ssize_t n = pread(log_fd, text, sizeof text - 1, log_at);
+    text[n > 0 ? n : 0] = '\0';
+    log_at += n > 0 ? n : 0;
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        const char *said = strchr(line, ' ');
+        for (char *at = line; (at = strstr(at, PARLEY_SOURCE_DIR)) != NULL;) { /* another one elsewhere */
+            memmove(at, at + strlen(PARLEY_SOURCE_DIR), strlen(at + strlen(PARLEY_SOURCE_DIR)) + 1);
+        }
+        if (strstr(line, words)) {
+            bytes_printf(&s->out, "< log:%s\n", said ? said : line);
+        }
+    }
+}
+
 typedef struct kept {
     engine_cached all[32];
     size_t n;
@@ -399,6 +418,9 @@ static void act(script *s)
             break;
         }
         bytes_append(&s->out, line, len);
+        if (*line == '!') {
+            tell_log(s, " --"); /* of the options; the rest is the machine's */
+        }
         if (*line != '>') {
             continue; /* a remark */
         }
@@ -570,20 +592,6 @@ static void tell_event(script *s, const gen_event *ev)
     }
 }
 
-/* What was logged since the last event, but for the time. */
-static void tell_log(script *s)
-{
-    static char text[8192];
-    const ssize_t n = pread(log_fd, text, sizeof text - 1, log_at);
-    text[n > 0 ? n : 0] = '\0';
-    log_at += n > 0 ? n : 0;
-    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
-        *end = '\0';
-        const char *said = strchr(line, ' ');
-        bytes_printf(&s->out, "< log:%s\n", said ? said : line);
-    }
-}
-
 /* Engine thread. */
 static void on_event(void *ctx, gen_event *ev)
 {
@@ -592,7 +600,7 @@ static void on_event(void *ctx, gen_event *ev)
     is_at_work = is_of_engine = true;
     pthread_mutex_lock(&s->lock);
     CHECK(id > 0 && id < MOST_IDS && !s->is_done[id]);
-    tell_log(s);
+    tell_log(s, "");
     tell_event(s, ev);
     s->n_predicted[id] = ev->timings.predicted_n;
     if (ev->type == GEN_TOKENS) {
@@ -619,11 +627,25 @@ static void on_event(void *ctx, gen_event *ev)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* The folder of the model behind a word of a line; `other` if it is not there. */
+static const char *model_dir_of(char *out, size_t cap, const char *line, const char *word, const char *other)
+{
+    const char *at = strstr(line, word);
+    char name[64] = "";
+    if (!at || at > line + strcspn(line, "\n")) {
+        return other;
+    }
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(at + strlen(word), " \n"), at + strlen(word));
+    snprintf(out, cap, "%s", check_data(name));
+    return out;
+}
+
 static engine *open_engine(script *s, const char *line)
 {
-    static char dir[4096];
+    static char dir[4096], judge_dir[4096];
     const int32_t disk = number(line, "disk", 0);
     snprintf(dir, sizeof dir, "%s", check_data("tiny"));
+    (void)model_dir_of(dir, sizeof dir, line, " model ", NULL);
     engine_options opt = {.model_dir = dir,
                           .n_threads = 1,
                           .n_ctx = number(line, "context", N_CTX),
@@ -638,10 +660,11 @@ static engine *open_engine(script *s, const char *line)
                                      .on = flag(line, "on"),
                                      .chunk = 8,
                                      .keep = 0.5f,
-                                     .draft_dir = flag(line, "judge") ? dir : NULL},
+                                     .draft_dir = model_dir_of(judge_dir, sizeof judge_dir, line, " judge ",
+                                                               flag(line, "judged") ? dir : NULL)},
                           .exact = true,
-                          .cache_disk = disk ? s->folder : NULL,
                           .cache_disk_mib = disk,
+                          .cache_disk = disk ? s->folder : NULL,
                           .vision_cache_mib = number(line, "images", 0),
                           .template_file = PARLEY_SOURCE_DIR "/tools/seedling/chat_template.jinja",
                           .on_event = on_event,
@@ -661,10 +684,10 @@ static engine *open_engine(script *s, const char *line)
 static void run_engine(script *s)
 {
     s->opened = s->options;
+    log_at = lseek(log_fd, 0, SEEK_END);
     s->e = open_engine(s, s->options);
     s->options = NULL;
     atomic_store(&s->is_over, false);
-    log_at = lseek(log_fd, 0, SEEK_END); /* what it says at the start is no part of this */
     pthread_mutex_lock(&s->lock);
     act(s);
     pthread_mutex_unlock(&s->lock);

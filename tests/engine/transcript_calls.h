@@ -18,12 +18,16 @@
 #include "tests/check.h"
 #include "tests/one_fails.h"
 
-static const char *const TRANSCRIPT_CALLS[] = {
-    "decoder_begin",   "decoder_forward",          "mtp_forward",        "vit_encode",
-    "sampler_create",  "seq_state_restore_prefix", "seq_state_restore",  "seq_state_snapshot",
-    "constrain_start", "constrain_check",          "seq_snapshot_begin", "seq_snapshot_alloc",
-    "lookahead_begin", "lookahead_next",           "lexical_score",      "disk_cache_load_given",
-    "disk_cache_load"};
+static const char *const TRANSCRIPT_CALLS[] = {"decoder_begin",      "decoder_forward",
+                                               "mtp_forward",        "vit_encode",
+                                               "sampler_create",     "seq_state_restore_prefix",
+                                               "seq_state_restore",  "seq_state_snapshot",
+                                               "constrain_start",    "constrain_check",
+                                               "seq_snapshot_begin", "seq_snapshot_alloc",
+                                               "lookahead_begin",    "lookahead_next",
+                                               "lexical_score",      "disk_cache_load_given",
+                                               "disk_cache_load",    "drafter_note",
+                                               "drafter_flush",      "drafter_prompt"};
 
 #define MADE_TO_FAIL(name) err_set(detail, ERR_INTERNAL, "%s was made to fail", name)
 
@@ -36,6 +40,17 @@ ONE_FAILS(err_code, decoder_forward,
 ONE_FAILS(err_code, mtp_forward,
           (const model *m, compute *c, mtp_scratch *sc, const mtp_input *in, int32_t n, err_detail *detail),
           (m, c, sc, in, n, detail), MADE_TO_FAIL("mtp_forward"))
+ONE_FAILS(err_code, drafter_note,
+          (drafter * d, const draft_context *ctx, seq_state *seq, const float *hidden, int32_t token,
+           err_detail *detail),
+          (d, ctx, seq, hidden, token, detail), MADE_TO_FAIL("drafter_note"))
+ONE_FAILS(err_code, drafter_flush,
+          (drafter * d, const draft_context *ctx, seq_state *seq, err_detail *detail), (d, ctx, seq, detail),
+          MADE_TO_FAIL("drafter_flush"))
+ONE_FAILS(err_code, drafter_prompt,
+          (drafter * d, const draft_context *ctx, seq_state *seq, const float *hidden,
+           const int32_t *next_tokens, const position *positions, int32_t n, err_detail *detail),
+          (d, ctx, seq, hidden, next_tokens, positions, n, detail), MADE_TO_FAIL("drafter_prompt"))
 ONE_FAILS(err_code, vit_encode,
           (vit * v, compute *c, float *out, float *before, const vit_rows *rows, int32_t t, int32_t h,
            int32_t w, err_detail *detail),
