@@ -287,6 +287,44 @@ static void test_disk(void)
     tiny_close(&p.t);
 }
 
+/* A request that only reads a cached prompt by its name. */
+static err_code prepare_load(void *context)
+{
+    gen_request *r = NULL;
+    const err_code err = engine_prepare_load(context, &r, 0, "one", NULL);
+    CHECK((r != NULL) == (err == ERR_OK));
+    gen_request_free(r);
+    return err;
+}
+
+static void test_named(const char *dir)
+{
+    static int32_t ids[2 * NN_DELTA_BLOCK];
+    char folder[FOLDER_NAME];
+    gen_request *r = NULL;
+    gen_params p;
+    err_detail d = {0};
+    folder_make(folder);
+    engine *e = answers_open(&(engine_options){.model_dir = dir,
+                                               .n_ctx = 512,
+                                               .n_parallel = 1,
+                                               .n_threads = 1,
+                                               .cache_mib = 16,
+                                               .cache_disk = folder,
+                                               .cache_disk_mib = 16});
+    gen_params_init(&p);
+    p.max_tokens = 0;
+    CHECK_OK(engine_prepare_tokens(e, &r, ids, ARRAY_LEN(ids), 0, &p, &d), d);
+    gen_request_keep_as(r, "one");
+    answer a = {.n = 0};
+    answers_submit(e, r, 1);
+    answers_collect(&a, 1, 1);
+    const size_t n = alloc_fail_each(prepare_load, e, MAX_POINTS);
+    printf("load %zu\n", n);
+    CHECK(n >= 1);
+    engine_close(e);
+}
+
 /* The vision tower of a model that is open, with its matrices in 8 bits. */
 static err_code open_vision(void *context)
 {
@@ -540,6 +578,7 @@ int main(void)
     test_parts();
     test_disk();
     engine_close(e);
+    test_named(tiny_dir);
     answers_end();
     CHECK_DONE();
 }

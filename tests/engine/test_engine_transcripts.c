@@ -370,11 +370,14 @@ static void tell_kept(script *s, uint64_t scope)
                      one->name);
     }
     if (s->e->disk) {
+        const size_t n_blocks = transcript_disk_blocks(s->e->disk);
+        bytes_printf(&s->out, "< %zu files of blocks\n", n_blocks);
         const disk_cache_stats st = disk_cache_get_stats(s->e->disk);
-        bytes_printf(&s->out, "< hits %llu of %llu tokens, saves %llu, evictions %llu, errors %llu\n",
+        bytes_printf(&s->out,
+                     "< hits %llu of %llu tokens, saves %llu, evictions %llu, errors %llu, bytes %llu\n",
                      (unsigned long long)st.n_hits, (unsigned long long)st.n_hit_tokens,
                      (unsigned long long)st.n_saves, (unsigned long long)st.n_evictions,
-                     (unsigned long long)st.n_errors);
+                     (unsigned long long)st.n_errors, (unsigned long long)st.bytes);
     }
 }
 

@@ -7,6 +7,7 @@
 #ifndef PARLEY_TESTS_ENGINE_TRANSCRIPT_CALLS_H
 #define PARLEY_TESTS_ENGINE_TRANSCRIPT_CALLS_H
 
+#include <dirent.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -18,16 +19,17 @@
 #include "tests/check.h"
 #include "tests/one_fails.h"
 
-static const char *const TRANSCRIPT_CALLS[] = {"decoder_begin",      "decoder_forward",
-                                               "mtp_forward",        "vit_encode",
-                                               "sampler_create",     "seq_state_restore_prefix",
-                                               "seq_state_restore",  "seq_state_snapshot",
-                                               "constrain_start",    "constrain_check",
-                                               "seq_snapshot_begin", "seq_snapshot_alloc",
-                                               "lookahead_begin",    "lookahead_next",
-                                               "lexical_score",      "disk_cache_load_given",
-                                               "disk_cache_load",    "drafter_note",
-                                               "drafter_flush",      "drafter_prompt"};
+static const char *const TRANSCRIPT_CALLS[] = {"decoder_begin",         "decoder_forward",
+                                               "mtp_forward",           "vit_encode",
+                                               "sampler_create",        "seq_state_restore_prefix",
+                                               "seq_state_restore",     "seq_state_snapshot",
+                                               "constrain_start",       "constrain_check",
+                                               "seq_snapshot_begin",    "seq_snapshot_alloc",
+                                               "lookahead_begin",       "lookahead_next",
+                                               "lexical_score",         "disk_cache_load_given",
+                                               "disk_cache_load",       "drafter_note",
+                                               "drafter_flush",         "drafter_prompt",
+                                               "prefix_cache_make_room"};
 
 #define MADE_TO_FAIL(name) err_set(detail, ERR_INTERNAL, "%s was made to fail", name)
 
@@ -72,6 +74,7 @@ ONE_FAILS(seq_snapshot *, seq_state_snapshot, (const seq_state *s), (s), NULL)
 ONE_FAILS(seq_snapshot *, seq_snapshot_begin, (const seq_state *s, int32_t len), (s, len), NULL)
 ONE_FAILS(seq_snapshot *, seq_snapshot_alloc, (const seq_state *s, int32_t len, int32_t mtp_len),
           (s, len, mtp_len), NULL)
+ONE_FAILS(bool, prefix_cache_make_room, (prefix_cache * pc, size_t n_bytes), (pc, n_bytes), false)
 ONE_FAILS(err_code, lookahead_begin, (lookahead * la, const int32_t *ids, int32_t n, err_detail *detail),
           (la, ids, n, detail), MADE_TO_FAIL("lookahead_begin"))
 ONE_FAILS(err_code, lookahead_next, (lookahead * la, bool small, bool *more, err_detail *detail),
@@ -180,6 +183,25 @@ disk_load *__wrap_disk_cache_load_given(disk_cache *dc, const disk_hit *hit, uin
         return NULL;
     }
     return transcript_loaded(dc, __real_disk_cache_load_given(dc, hit, scope, snapshot));
+}
+
+/* The files of blocks in its folder, when those that nobody needs are gone. */
+static inline size_t transcript_disk_blocks(disk_cache *dc)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&dc->lock);
+    while (dc->has_unused) {
+        pthread_mutex_unlock(&dc->lock);
+        usleep(50);
+        pthread_mutex_lock(&dc->lock);
+    }
+    DIR *d = opendir(dc->options.dir);
+    for (struct dirent *file; d && (file = readdir(d)) != NULL;) {
+        n += strstr(file->d_name, ".block") != NULL;
+    }
+    closedir(d);
+    pthread_mutex_unlock(&dc->lock);
+    return n;
 }
 
 /* While it is held, what was begun does not end. */
