@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "tests/check.h"
 #include "tests/folder.h"
+#include "tests/open_files.h"
 
 /* What can be tried. */
 enum {
@@ -151,5 +152,10 @@ int main(void)
             check_fail(__FILE__, __LINE__, "what a use allows");
         }
     }
+    sandbox *unused = sandbox_create(true);
+    CHECK(unused != NULL);
+    sandbox_destroy(unused);
+    sandbox_destroy(NULL);
+    CHECK_ALL_CLOSED();
     CHECK_DONE();
 }

@@ -53,6 +53,14 @@ static void test_gone(void)
     CHECK(!shares_is_gone(&s, 1, "a", 0.0));
     CHECK(shares_is_gone(&s, 1, "n0", 0.0));
     CHECK(shares_is_gone(&s, 1, name, 0.0));
+    for (char c = 'a'; c <= 'z'; c++) { /* names that are alike are not taken for each other */
+        shares_note_gone(&s, 1, (char[]){c, '1', '\0'}, 10.0);
+    }
+    for (char c = 'a'; c <= 'z'; c++) {
+        for (char d = '!'; d <= '~'; d++) {
+            CHECK(shares_is_gone(&s, 1, (char[]){c, d, '\0'}, 0.0) == (d == '1'));
+        }
+    }
     shares_deinit(&s);
 }
 
