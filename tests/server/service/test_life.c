@@ -309,7 +309,7 @@ static void stalled(void)
     snprintf(go, sizeof go, "%s/go", folder);
     setenv("FAKE_STUCK_UNTIL", go, 1);
     life l = begin("a computation that stalls",
-                   (const char *const[]){"--step-timeout", "1", "--drain", "0", NULL});
+                   (const char *const[]){"--step-timeout", "4", "--drain", "0", NULL});
     ask_until(&l, "no-key", 200);
     const int fd = begin_chat(&l, "!stuck long");
     wait_log(&l, "ERROR", 1);
