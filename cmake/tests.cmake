@@ -180,6 +180,9 @@ set(failing getrlimit setrlimit mmap munmap prctl syscall)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_video_confine PRIVATE ${failing})
 target_link_options(test_reader_memory PRIVATE -Wl,--wrap=mmap)
+target_link_options(test_image_reader PRIVATE -Wl,--wrap=recv)
+target_link_options(test_video PRIVATE -Wl,--wrap=avcodec_send_packet)
+target_link_options(test_image_files PRIVATE -Wl,--wrap=av_packet_alloc,--wrap=avcodec_parameters_alloc)
 # What the engine of a transcript calls, and its cache on disk (tests/engine/transcript_calls.h).
 set(failing decoder_begin decoder_forward mtp_forward drafter_note drafter_flush drafter_prompt vit_encode sampler_create
     constrain_start constrain_check seq_state_restore_prefix seq_state_restore seq_state_snapshot seq_snapshot_begin seq_snapshot_alloc lookahead_begin

@@ -87,4 +87,21 @@ static inline bool reference_dir(char *out, size_t cap, size_t i)
     return true;
 }
 
+/* The same under its own name or as the published files of Gemma 4 have it. */
+static inline bool safetensors_find_tower(void *ctx, const char *name, tensor *out)
+{
+    static const char *const before[] = {"model.visual.", "model.vision_tower.", "model.embed_vision."};
+    static const char *const behind[] = {"", ".linear"};
+    const char *rest = name + (strncmp(name, before[0], strlen(before[0])) == 0 ? strlen(before[0]) : 0);
+    const char *dot = strrchr(rest, '.') ? strrchr(rest, '.') : rest + strlen(rest);
+    bool found = safetensors_find(ctx, name, out);
+    for (size_t i = 0; !found && i < ARRAY_LEN(before) * ARRAY_LEN(behind); i++) {
+        char other[256];
+        (void)snprintf(other, sizeof other, "%s%.*s%s%s", before[i / 2], (int)(dot - rest), rest,
+                       behind[i % 2], dot);
+        found = safetensors_find(ctx, other, out);
+    }
+    return found;
+}
+
 #endif

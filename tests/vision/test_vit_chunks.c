@@ -22,21 +22,10 @@ typedef struct source {
 
 static float nothing[MOST_VALUES];
 
-/* Under its own name or as the published files of Gemma 4 have it. */
 static bool find(void *ctx, const char *name, tensor *out)
 {
-    static const char *const before[] = {"model.visual.", "model.vision_tower.", "model.embed_vision."};
-    static const char *const behind[] = {"", ".linear"};
     source *s = ctx;
-    const char *rest = name + (strncmp(name, before[0], strlen(before[0])) == 0 ? strlen(before[0]) : 0);
-    const char *dot = strrchr(rest, '.') ? strrchr(rest, '.') : rest + strlen(rest);
-    bool found = safetensors_find(&s->file, name, out);
-    for (size_t i = 0; !found && i < ARRAY_LEN(before) * ARRAY_LEN(behind); i++) {
-        char other[256];
-        (void)snprintf(other, sizeof other, "%s%.*s%s%s", before[i / 2], (int)(dot - rest), rest,
-                       behind[i % 2], dot);
-        found = safetensors_find(&s->file, other, out);
-    }
+    const bool found = safetensors_find_tower(&s->file, name, out);
     for (size_t i = 0; found && s->zeros[i]; i++) {
         if (strstr(name, s->zeros[i])) {
             CHECK(out->bytes <= sizeof nothing);

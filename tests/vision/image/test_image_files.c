@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
+#include <libavcodec/avcodec.h>
+
 #include "base/clock.h"
 #include "base/file.h"
 #include "vision/image/image.h"
@@ -273,6 +275,75 @@ static void test_avif_of_others(void)
     file_map_close(&m);
 }
 
+/* Neither what its image is read from nor how it is coded has room, or both. */
+static bool no_packet, no_parameters;
+
+AVPacket *__real_av_packet_alloc(void);
+AVPacket *__wrap_av_packet_alloc(void);
+AVPacket *__wrap_av_packet_alloc(void)
+{
+    return no_packet ? NULL : __real_av_packet_alloc();
+}
+
+AVCodecParameters *__real_avcodec_parameters_alloc(void);
+AVCodecParameters *__wrap_avcodec_parameters_alloc(void);
+AVCodecParameters *__wrap_avcodec_parameters_alloc(void)
+{
+    return no_parameters ? NULL : __real_avcodec_parameters_alloc();
+}
+
+static void test_no_room(void)
+{
+    static const char *const names[] = {"still.avif", "lossy.webp", "animated.webp", "plain.gif"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        file_map m = {0};
+        open_sample(&m, names[i], "");
+        for (int lacks = i == 0 ? 3 : 1; lacks > 0; lacks--) {
+            image img = {0};
+            err_detail d = {0};
+            no_packet = (lacks & 1) != 0;
+            no_parameters = (lacks & 2) != 0;
+            CHECK_INT(image_decode(&img, m.data, m.bytes, &LIMITS, &d), ERR_NOMEM);
+            CHECK(!img.rgb && d.text[0]);
+        }
+        no_packet = no_parameters = false;
+        file_map_close(&m);
+    }
+}
+
+/* A chunk that nobody knows in a WebP: behind the first one, which says what the file has, or at the end, where an odd one
+ * is not filled up. */
+static void check_webp_chunk(const char *name, size_t first)
+{
+    static const size_t sizes[] = {0, 1, 2, 999, 1000, 5000, 5001};
+    file_map m = {0};
+    image plain = {0};
+    err_detail d = {0};
+    open_sample(&m, name, "");
+    CHECK_OK(image_decode(&plain, m.data, m.bytes, &LIMITS, &d), d);
+    for (size_t i = 0; i < 2 * (sizeof sizes / sizeof sizes[0]); i++) {
+        const bool is_last = i % 2 || !first;
+        const size_t n = sizes[i / 2], more = 8 + n + (n & 1 && !is_last), at = is_last ? m.bytes : first;
+        image img = {0};
+        uint8_t *file = calloc(m.bytes + more, 1);
+        memcpy(file, m.data, at);
+        memcpy(file + at, "NONE", 4);
+        file[at + 4] = (uint8_t)n;
+        file[at + 5] = (uint8_t)(n >> 8);
+        memcpy(file + at + more, m.data + at, m.bytes - at);
+        const size_t all = m.bytes + more - 8;
+        file[4] = (uint8_t)all;
+        file[5] = (uint8_t)(all >> 8);
+        file[6] = (uint8_t)(all >> 16);
+        CHECK_OK(image_decode(&img, file, m.bytes + more, &LIMITS, &d), d);
+        CHECK(img.rgb && same_image(&img, &plain));
+        image_deinit(&img);
+        free(file);
+    }
+    image_deinit(&plain);
+    file_map_close(&m);
+}
+
 /* Metadata that is damaged turns nothing: an image is shown as it is stored. */
 static void test_damaged_metadata(void)
 {
@@ -306,6 +377,9 @@ int main(void)
     test_samples();
     test_damaged_metadata();
     test_avif_of_others();
+    check_webp_chunk("animated.webp", 30);
+    check_webp_chunk("lossy.webp", 0);
+    test_no_room();
     test_gif_blocks();
     CHECK_DONE();
 }

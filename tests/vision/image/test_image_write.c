@@ -92,6 +92,7 @@ int main(void)
     check_size(40, 30, 160, 40, 30);
     check_size(1, 1, 160, 1, 1);
     check_size(900, 2, 160, 160, 1);
+    check_size(2, 900, 160, 1, 160);
     err_detail d = {0};
     image img = make_image(320, 200);
     bytes small;

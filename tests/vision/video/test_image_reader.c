@@ -3,11 +3,14 @@
  */
 #include "vision/video/image_reader.h"
 
+#include <errno.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/limits.h"
 #include "tests/check.h"
+#include "tests/one_fails.h"
 #include "vision/video/video_worker.h"
 #include "vision/image/resize.h"
 
@@ -193,6 +196,38 @@ static void test_ends(void)
     }
 }
 
+ONE_FAILS(ssize_t, recv, (int fd, void *data, size_t n, int flags), (fd, data, n, flags),
+          (errno = ECONNRESET, -1))
+
+/* Wherever the process falls silent, also behind the image: there is an error, and no pixels. Of a small image, each part of
+ * which comes at once: what is ahead of a message, then its parts. */
+static void test_broken_off(void)
+{
+    enum { N_PARTS = 5 };
+    uint8_t file[64];
+    image there;
+    image_plan plan;
+    err_detail d = {0};
+    const image_read_job job = {.data = file,
+                                .bytes = make_webp(file, 320, 200),
+                                .limits = LIMITS,
+                                .max_memory = (size_t)128 << 20,
+                                .max_wall_s = 30,
+                                .program = "/proc/self/exe"};
+    CHECK_OK(image_reader_measure(&plan, &job, &d), d);
+    one_fails(NULL, 0);
+    CHECK_OK(image_reader_read(&there, &job, &plan, 7, 5, &d), d);
+    CHECK_INT(one_fails_counted("recv"), N_PARTS);
+    image_deinit(&there);
+    for (int n = 1; n <= N_PARTS; n++) {
+        one_fails("recv", n);
+        CHECK_INT(image_reader_read(&there, &job, &plan, 7, 5, &d), ERR_CORRUPT);
+        CHECK(one_fails_over());
+        CHECK_STR(d.name, "image_parse_error");
+        CHECK(!there.rgb && there.width == 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (strcmp(argv[0], ASLEEP) == 0) {
@@ -209,6 +244,7 @@ int main(int argc, char **argv)
     test_one_pixel();
     test_files();
     test_errors();
+    test_broken_off();
     test_ends();
     CHECK_DONE();
 }

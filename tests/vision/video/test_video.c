@@ -6,9 +6,12 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include <libavcodec/avcodec.h>
+
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/file.h"
+#include "vision/image/image.h"
 #include "vision/video/video.h"
 
 enum { N_BITS = 12, BAR = 16, MAX_FRAMES = 768 };
@@ -358,6 +361,97 @@ static void test_requests(void)
     file_map_close(&m);
 }
 
+/* The first frame of moving images, of which each row is another one, is what is shown of them as images. */
+static err_code keep_first(void *ctx, int32_t i, const image *frame, err_detail *detail)
+{
+    image *kept = ctx;
+    (void)detail;
+    CHECK(i == 0 && !kept->rgb);
+    *kept = *frame;
+    const size_t n = (size_t)frame->width * (size_t)frame->height * 3;
+    kept->rgb = memcpy(malloc(n), frame->rgb, n);
+    return ERR_OK;
+}
+
+static void test_rows(void)
+{
+    static const char *const NAMES[] = {"animated.webp", "animated.gif"};
+    const image_limits images = {.max_pixels = 1 << 20, .max_side = 4096};
+    const video_limits limits = video_limits_default();
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        char relative[128];
+        file_map m = {0};
+        video *f = NULL;
+        image still = {0}, first = {0};
+        err_detail d = {0};
+        snprintf(relative, sizeof relative, "images/%s", NAMES[i]);
+        CHECK_OK(file_map_open(&m, check_data(relative), &d), d);
+        CHECK_OK(image_decode(&still, m.data, m.bytes, &images, &d), d);
+        CHECK_OK(video_open(&f, &(video_source){.data = m.data, .bytes = m.bytes, .fd = -1}, &limits, &d), d);
+        CHECK_OK(video_read(f, (const int32_t[]){0}, 1, keep_first, &first, &d), d);
+        CHECK(first.width == still.width && first.height == still.height);
+        int worst = 0;
+        for (size_t k = 0; k < (size_t)still.width * (size_t)still.height * 3; k++) {
+            const int off = abs(still.rgb[k] - first.rgb[k]);
+            worst = off > worst ? off : worst;
+        }
+        printf("%s as a video: worst difference %d\n", NAMES[i], worst);
+        CHECK(worst <= 2);
+        free(first.rgb);
+        image_deinit(&still);
+        video_close(f);
+        file_map_close(&m);
+    }
+}
+
+/* Of a video that tells where one may begin to decode, the first frame and the last take little more than these; of another
+ * one all is decoded. */
+static int n_decoded;
+
+int __real_avcodec_send_packet(AVCodecContext *codec, const AVPacket *packet);
+int __wrap_avcodec_send_packet(AVCodecContext *codec, const AVPacket *packet);
+int __wrap_avcodec_send_packet(AVCodecContext *codec, const AVPacket *packet)
+{
+    n_decoded++;
+    return __real_avcodec_send_packet(codec, packet);
+}
+
+static void test_skipping(void)
+{
+    static const struct {
+        const char *name;
+        int32_t n_frames;
+        int n_decoded; /* or one or two more or less: some decoders wait for the next */
+    } CASES[] = {
+        {"h264_faststart.mp4", 90, 6}, {"h264_negative.mkv", 90, 91},
+        {"h264_240fps.mp4", 480, 12},  {"h264_hour.mp4", 3600, 20},
+        {"h264_b_frames.mp4", 83, 27}, {"h264_open_gop.mkv", 90, 35},
+        {"h264_refresh.mkv", 90, 105}, {"h264_size_change.mp4", 90, 19},
+        {"hevc.mp4", 90, 91},          {"vp8.webm", 90, 95},
+        {"av1.mkv", 90, 27},           {"mpeg4.avi", 90, 91},
+        {"mpeg4.mp4", 90, 7},          {"mjpeg.mov", 20, 2},
+        {"gif.gif", 20, 20},           {"apng.png", 20, 20},
+    };
+    video_limits limits = video_limits_default();
+    limits.n_threads = 1; /* threads of a decoder want packets of their own */
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        char relative[128];
+        file_map m = {0};
+        err_detail d = {0};
+        video *f = NULL;
+        seen s = {0};
+        snprintf(relative, sizeof relative, "videos/%s", CASES[i].name);
+        CHECK_OK(file_map_open(&m, check_data(relative), &d), d);
+        CHECK_OK(video_open(&f, &(video_source){.data = m.data, .bytes = m.bytes, .fd = -1}, &limits, &d), d);
+        n_decoded = 0;
+        CHECK_OK(video_read(f, (const int32_t[]){0, CASES[i].n_frames - 1}, 2, on_frame, &s, &d), d);
+        printf("%s: of %d frames %d decoded\n", CASES[i].name, CASES[i].n_frames, n_decoded);
+        CHECK(abs(n_decoded - CASES[i].n_decoded) <= 2);
+        video_close(f);
+        file_map_close(&m);
+    }
+}
+
 /* From an open file the same comes out, and its offset stays. */
 static void test_descriptor(void)
 {
@@ -596,6 +690,8 @@ int main(void)
     test_single();
     test_variable_rate();
     test_requests();
+    test_rows();
+    test_skipping();
     test_descriptor();
     test_not_videos();
     test_no_frames();

@@ -38,8 +38,9 @@ enum { IS_SANITIZED = 0 };
 #endif
 
 /* A worker between the caller and a real one: message K of what that one says (BEGIN is 0, frame 0 is 1) is preceded by an
- * empty one of its kind (e), said twice (r), left out (d), or left out with all that follow but the END (l). */
-static int lie(char how, int at)
+ * empty one of its kind (e), said twice (r), left out (d), or left out with all that follow but the END (l); so many bytes
+ * are cut from its end (c); or a number in it, at a place, is another one (n). */
+static int lie(char how, int at, size_t amount, int32_t number)
 {
     struct {
         uint32_t magic, kind;
@@ -62,6 +63,11 @@ static int lie(char how, int at)
     for (int i = 0; ok && head.kind != END; i++) {
         ok = file_read_all(pair[0], &head, sizeof head) && head.bytes <= 1 << 20 &&
              file_read_all(pair[0], body, (size_t)head.bytes);
+        if (ok && i == at && how == 'n') {
+            memcpy(body + amount, &number, sizeof number);
+        } else if (ok && i == at && how == 'c') {
+            head.bytes -= amount;
+        }
         empty = head;
         empty.bytes = 0;
         if (ok && i == at && how == 'e') {
@@ -79,7 +85,9 @@ static int lie(char how, int at)
 static int work_badly(const char *how)
 {
     if (strncmp(how, "lie", 3) == 0) {
-        return lie(how[3], how[4] - '0');
+        const char *const amount = strchr(how, ','), *const number = amount ? strchr(amount + 1, ',') : NULL;
+        return lie(how[3], how[4] - '0', amount ? strtoul(amount + 1, NULL, 10) : 0,
+                   number ? (int32_t)strtol(number + 1, NULL, 10) : 0);
     }
     if (strcmp(how, "crash") == 0) {
         signal(SIGSEGV, SIG_DFL);
@@ -326,6 +334,65 @@ static void test_lies(void)
     }
 }
 
+/* A worker whose numbers are not those of any video, or of another one. */
+static void test_wrong_numbers(void)
+{
+    enum {
+        CODEC = 16,
+        N = sizeof(video_info) + CODEC,
+        END = 4
+    }; /* how many frames follow is behind the codec's name */
+    static const struct {
+        int message;
+        size_t at;
+        int32_t number;
+        err_code code;
+    } CASES[] = {
+        {0, N, 3, ERR_OK}, /* as it is */
+        {0, N, 0, ERR_CORRUPT},
+        {0, N, -1, ERR_CORRUPT},
+        {0, N, 2, ERR_CORRUPT},
+        {0, N, 4, ERR_CORRUPT},
+        {0, offsetof(video_info, width), 0, ERR_CORRUPT},
+        {0, offsetof(video_info, width), -192, ERR_CORRUPT},
+        {0, offsetof(video_info, width), 1 << 20, ERR_CORRUPT},
+        {0, offsetof(video_info, height), 0, ERR_CORRUPT},
+        {0, offsetof(video_info, height), -32, ERR_CORRUPT},
+        {0, offsetof(video_info, height), 1 << 20, ERR_CORRUPT},
+        {1, 0, 1, ERR_CORRUPT}, /* another frame */
+        {1, 0, -1, ERR_CORRUPT},
+        {3, 0, 3, ERR_CORRUPT},
+        {END, 0, -1, ERR_CORRUPT},
+        {END, 0, ERR_N_CODES, ERR_CORRUPT},
+        {END, 0, ERR_CANCELLED, ERR_CORRUPT},
+        {END, 0, ERR_NOMEM, ERR_LIMIT},
+        {END, 0, ERR_INTERNAL, ERR_INTERNAL},
+        {END, 0, ERR_INVALID, ERR_INVALID},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        seen s = {0};
+        err_detail d;
+        char command[64];
+        snprintf(command, sizeof command, "lien%d,%zu,%d", CASES[i].message, CASES[i].at, CASES[i].number);
+        const err_code err = show(&s, "h264_faststart.mp4", command, 60, 3, &d);
+        if (err != CASES[i].code || s.n > (CASES[i].message ? CASES[i].message - 1 : 3)) {
+            fprintf(stderr, "  %s: %s, %s, %d frames\n", command, err_name(err), d.text, s.n);
+            CHECK(!"found out");
+        }
+        CHECK(err != ERR_CORRUPT || strcmp(d.name, "video_parse_error") == 0);
+        CHECK(err != ERR_LIMIT || strcmp(d.name, "video_too_large") == 0);
+    }
+    for (int at = 0; at <= END; at++) { /* or that say less than they should */
+        seen s = {0};
+        err_detail d;
+        char command[64];
+        snprintf(command, sizeof command, "liec%d,4", at);
+        CHECK_INT(show(&s, "h264_faststart.mp4", command, 60, 3, &d), ERR_CORRUPT);
+        CHECK_STR(d.name, "video_parse_error");
+        CHECK_INT(s.n, at ? at - 1 : 0);
+    }
+}
+
 /* Out of memory in the middle: an error that names the video, whichever allocation it was. */
 static void test_out_of_memory(void)
 {
@@ -499,6 +566,7 @@ int main(int argc, char **argv)
     test_errors();
     test_bad_workers();
     test_lies();
+    test_wrong_numbers();
     test_out_of_memory();
     test_stopping();
     test_refused();
