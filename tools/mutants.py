@@ -156,7 +156,7 @@ def mutants_of(path, text, only_lines=None):
     for i, (line, code) in enumerate(zip(lines, codes)):
         if not code.strip() or (only_lines is not None and i + 1 not in only_lines):
             continue
-        if is_c and re.match(r"\s*(?:static const|_Static_assert|typedef|enum\b|extern|(?:va_end|assert)\()", code):
+        if is_c and re.match(r"\s*(?:static const|_Static_assert|static_assert|typedef|enum\b|extern|(?:va_end|assert)\()", code):
             continue
         if re.match(r"\s*(?:\w+: \{ (?:state: true|attribute: false) \},|static properties = \{.*\};)$", code):
             continue  # of an element: whether an attribute that nobody writes would be heeded, too

@@ -20,6 +20,7 @@ code is 0 if at least 95 % were killed, and 90 % in every folder.
 """
 import argparse
 import collections
+import functools
 import json
 import os
 import random
@@ -283,8 +284,8 @@ class Coverage:
 def tests_for(path, line, coverage, includers):
     """All tests that may notice a change of a line: that of the file's own name, which may be newer than the map, then those
     that run the line or, where none is known to (rows of tables, what follows a lack of memory), that run a part of the
-    file: cheapest first, those of other folders and those that run little of it as if they were dearer. Only the first line
-    of a statement is counted as run. A real server confines itself and writes no counters: for its files those of real
+    file: cheapest first, those of other rooms, of other folders and those that run little of it as if they were dearer. Only
+    the first line of a statement is counted as run. A real server confines itself and writes no counters: for its files those of real
     programs in the same room, too. includers: of a header, whose lines are not all counted; where none of them is, the tests
     of these files."""
     lines, text = coverage.lines.get(path, {}), (ROOT / path).read_text().split("\n")
@@ -297,7 +298,8 @@ def tests_for(path, line, coverage, includers):
     shares = dict.fromkeys(lines.get(str(line), []), 1.0) or of_file
     if top in ("server", "web"):  # what runs there is not all counted
         shares = {**of_file, **shares}
-    cost = lambda name: (1 + coverage.cost(name, path, line)) * (1 if name.startswith(top) else 3) / max(shares[name], 0.01)
+    far = lambda name: 1 if is_near(name, path) else 2 if name.startswith((top, "fuzz/")) else 4
+    cost = lambda name: (1 + coverage.cost(name, path, line)) * far(name) / max(shares[name], 0.01)
     names = sorted(shares, key=cost)
     if str(line) not in lines:
         room = (ROOT / "tests" / path).parent if top == "server" else ROOT
@@ -305,10 +307,15 @@ def tests_for(path, line, coverage, includers):
     return list(dict.fromkeys([f"{top}/test_{stem}", *names]))
 
 
+@functools.cache
+def room_of(test, top):
+    source = next((ROOT / "tests" / top).rglob(test.split("/")[-1] + ".c"), None)
+    return source and source.parent
+
+
 def is_near(test, path):
     """Whether a test program stands in the room of a file, or in one above."""
-    source = next((ROOT / "tests" / path.split("/")[0]).rglob(test.split("/")[-1] + ".c"), None)
-    return source is not None and source.parent in (ROOT / "tests" / path).parents
+    return room_of(test, path.split("/")[0]) in (ROOT / "tests" / path).parents
 
 
 def table(results):
