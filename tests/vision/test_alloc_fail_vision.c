@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "compute/nn.h"
 #include "tests/vision/safetensors.h"
+#include "vision/image/image_write.h"
 #include "vision/processor.h"
 #include "vision/video/video.h"
 #include "vision/vit.h"
@@ -80,6 +81,17 @@ static err_code cut_video(void *context)
     return err;
 }
 
+static err_code write_image(void *context)
+{
+    static uint8_t rgb[SIDE * SIDE * 3];
+    const image img = {.width = SIDE, .height = SIDE, .rgb = rgb};
+    bytes *out = context;
+    bytes_clear(out);
+    const err_code err = image_write_jpeg(out, &img, (image_size){SIDE / 2, SIDE / 4}, 80, NULL);
+    CHECK((out->len > 0) == (err == ERR_OK));
+    return err;
+}
+
 static err_code count_frame(void *ctx, int32_t i, const image *frame, err_detail *detail)
 {
     int32_t *n = ctx;
@@ -139,6 +151,12 @@ int main(void)
                  n_video = alloc_fail_each(cut_video, &pc, MAX_POINTS);
     printf("an image: %zu, a video: %zu\n", n_image, n_video);
     CHECK(n_image >= 1 && n_video >= 2);
+    bytes jpeg = bytes_empty(1 << 16);
+    CHECK_INT(write_image(&jpeg), ERR_OK); /* there is room from now on */
+    const size_t n_written = alloc_fail_each(write_image, &jpeg, MAX_POINTS);
+    printf("an image that is written: %zu\n", n_written);
+    CHECK(n_written >= 2);
+    bytes_deinit(&jpeg);
     static const char *const videos[] = {"webp.webp", "h264_b_frames.mp4", "gif.gif"};
     for (size_t i = 0; i < ARRAY_LEN(videos); i++) {
         char path[4200];
