@@ -165,7 +165,7 @@ target_link_options(test_listen PRIVATE ${failing})
 target_link_options(test_mcp_wire PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
 target_link_options(test_mcp_fetch PRIVATE -Wl,--wrap=fetch_get)
 # What keepers of programs do; calls that fail.
-set(failing nanosleep clock_ms kill opendir fork pipe2 socketpair calloc send sendmsg recvmsg)
+set(failing nanosleep poll clock_ms kill opendir fork pipe2 socketpair calloc send sendmsg recvmsg)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_mcp_spawner PRIVATE ${failing})
 set(failing memfd_create socketpair fcntl write posix_spawn_file_actions_init posix_spawnattr_init

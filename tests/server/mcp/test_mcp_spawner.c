@@ -23,7 +23,7 @@
 #include "tests/recorded.h"
 
 /* SPAWNERS: descriptors that the process has which starts programs: four of this one's, and its line. */
-enum { KINDS = 16, PATIENCE_MS = 10000, SPAWNERS = 5 };
+enum { KINDS = 16, PATIENCE_MS = 60000, SPAWNERS = 5, LOOK_MS = 200 };
 
 /* ---- what keepers do ---- */
 
@@ -34,6 +34,7 @@ typedef struct notes {
     } done[KINDS];   /* each kind of thing, in the order in which it was first done */
     double ms;       /* made-up time */
     int ends_at;     /* with this nap a keeper waits until a process of its own has ended; 0: with each */
+    int looks, naps; /* how often it looked whether its server runs, and waited for its end */
     bool never_dies; /* SIGKILL comes to nothing */
 } notes;
 
@@ -58,7 +59,6 @@ int __real_nanosleep(const struct timespec *t, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
 {
-    static int n;
     siginfo_t ended;
     const int ms = (int)(t->tv_sec * 1000 + t->tv_nsec / 1000000);
     noted->ms += ms;
@@ -68,10 +68,19 @@ int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
     if (ms < 20 && !noted->never_dies) {
         return __real_nanosleep(t, left);
     }
-    if (++n == noted->ends_at || noted->ends_at == 0) {
+    if (++noted->naps == noted->ends_at || noted->ends_at == 0) {
         (void)waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT);
     }
     return 0;
+}
+
+/* A keeper looks often, that nothing here waits for it. */
+int __real_poll(struct pollfd *fds, nfds_t n, int ms);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
+{
+    noted->looks += ms == LOOK_MS;
+    return __real_poll(fds, n, ms == LOOK_MS ? 2 : ms);
 }
 
 double __wrap_clock_ms(void);
@@ -417,7 +426,8 @@ static void test_refused(bytes *out)
 
 /* ---- how it ends ---- */
 
-/* A script that tells both processes first, ended by its client as soon as it has said that it is ready. */
+/* A script that tells both processes first, and is left by its client as soon as it has said that it is ready. Its input ends
+ * when its keeper has come to the nap in which it is to end, that neither is ever quicker than the other. */
 static void say_end(bytes *out, const char *what, const char *script, int ends_at, bool never_dies)
 {
     int server = 0, keeper = 0;
@@ -433,7 +443,7 @@ static void say_end(bytes *out, const char *what, const char *script, int ends_a
     read_until(c.out, &said, "ready\n");
     close(c.line);
     c.line = -1;
-    for (int i = 0; i < PATIENCE_MS && !noted->done[0].n; i++) { /* it has seen that */
+    for (int i = 0; i < PATIENCE_MS && noted->naps < (ends_at > 0 ? ends_at : 1); i++) {
         usleep(1000);
     }
     close(c.in);
@@ -456,7 +466,8 @@ static void test_ends(bytes *out)
     say_end(out, "one that ends with its input", "echo $$ $PPID; echo ready; cat; echo has ended", 3, false);
     say_end(out, "one that ends in the last moment", "echo $$ $PPID; echo ready; cat", 24, false);
     say_end(out, "one that must be asked",
-            "trap 'echo is asked; exit' TERM; echo $$ $PPID; echo ready; while :; do :; done", 29, false);
+            "trap 'echo is asked; cat; exit' TERM; echo $$ $PPID; echo ready; while :; do :; done", 29,
+            false);
     say_end(out, "one that does as it likes", "trap '' TERM; echo $$ $PPID; echo ready; cat; sleep 30", -1,
             false);
     say_end(out, "one that cannot be killed", "trap '' TERM; echo $$ $PPID; echo ready; cat; sleep 30", -1,
@@ -504,7 +515,11 @@ static void test_goes_on(void)
     read_ids(&c, &server, &keeper);
     read_ids(&c, &other, &none);
     wait_gone(other);
-    usleep(300000); /* it looks again */
+    const int looks = noted->looks;
+    for (int i = 0; i < PATIENCE_MS && noted->looks < looks + 3; i++) { /* it looks again */
+        usleep(1000);
+    }
+    CHECK(noted->looks >= looks + 3);
     CHECK(!is_gone(server) && write(c.in, "x\n", 2) == 2);
     read_until(c.out, &said, "x\n");
     CHECK_STR(bytes_str(&said), "x\n");
