@@ -99,14 +99,12 @@ typedef struct block {
     int32_t n_rows, n_runs;
 } block;
 
-/* How many drafts the slot has use and room for, at most k. A draft that would end the answer takes
- * neither. */
+/* How many drafts the slot has use for, at most k: an answer's tokens end before its context does, and a draft that would
+ * be its last token saves nothing. */
 static int32_t useful_drafts(const slot *s, int32_t k)
 {
-    int32_t room = seq_state_cap(s->seq) - seq_state_len(s->seq) - 1;
-    int32_t wanted = s->req->max_tokens - s->timings.predicted_n - 1;
-    int32_t most = room < wanted ? room : wanted;
-    return most < 0 ? 0 : most < k ? most : k;
+    const int32_t wanted = s->req->max_tokens - s->timings.predicted_n - 1;
+    return wanted < k ? wanted : k;
 }
 
 static void add_run(block *b, slot *s)

@@ -125,17 +125,17 @@ err_code disk_begin_named_load(engine *e, slot *s, err_detail *detail)
     const disk_hit hit = {.name = found.name, .n_tokens = found.n_tokens, .mtp_len = found.mtp_len};
     seq_snapshot *snapshot = seq_snapshot_alloc(s->seq, hit.n_tokens, hit.mtp_len);
     if (snapshot) {
-        s->timings.cache_n = hit.n_tokens;
         (void)prefix_cache_make_room(e->cache, seq_snapshot_bytes(snapshot));
         s->load = disk_cache_load_given(e->disk, &hit, r->scope, snapshot);
     }
     return s->load ? ERR_OK : err_set(detail, ERR_NOMEM, "there is not enough memory for this entry");
 }
 
-static void end_named_load(engine *e, slot *s, bool is_read)
+static void end_named_load(engine *e, slot *s, int32_t n_read)
 {
     err_detail detail = {0};
-    if (is_read) {
+    s->timings.cache_n = n_read;
+    if (n_read > 0) {
         slot_finish(e, s, GEN_FINISH_STOP, ERR_OK, NULL);
         return;
     }
@@ -152,14 +152,14 @@ void disk_end_loads(engine *e)
         if (!s->load || !disk_load_has_ended(e->disk, s->load)) {
             continue;
         }
-        const bool is_read = disk_load_finish(s->load, e->cache);
+        const int32_t n_read = disk_load_finish(s->load, e->cache);
         s->load = NULL;
         if (!s->req) {
             continue; /* cancelled meanwhile */
         }
         err_detail detail = {0};
         if (s->req->loads_cache) {
-            end_named_load(e, s, is_read);
+            end_named_load(e, s, n_read);
             continue;
         }
         const err_code err = slot_resume(e, s, &detail);

@@ -150,7 +150,7 @@ bool disk_cache_find(disk_cache *dc, const uint64_t *key, size_t n_key, int32_t 
     size_t n = 0;
     *hit = (disk_hit){.n_tokens = more_than};
     bool found = false;
-    if (n_tokens == 0 || !chains || !ids) {
+    if (!chains || !ids) {
         free(chains);
         free(ids);
         return false;
@@ -257,16 +257,16 @@ static void free_load(disk_load *l)
     free(l);
 }
 
-bool disk_load_finish(disk_load *l, prefix_cache *pc)
+int32_t disk_load_finish(disk_load *l, prefix_cache *pc)
 {
-    const bool is_read = l->state == LOAD_DONE;
-    if (is_read) {
+    const int32_t n_read = l->state == LOAD_DONE ? l->hit.n_tokens : 0;
+    if (n_read > 0) {
         prefix_cache_insert(pc, l->key, 1 + (size_t)l->hit.n_tokens, l->snapshot, l->hidden);
         l->snapshot = NULL;
         l->hidden = NULL;
     }
     free_load(l);
-    return is_read;
+    return n_read;
 }
 
 void disk_load_free(disk_cache *dc, disk_load *l)

@@ -71,9 +71,9 @@ MUST_CHECK disk_load *disk_cache_load(disk_cache *dc, const disk_hit *hit, const
 MUST_CHECK disk_load *disk_cache_load_given(disk_cache *dc, const disk_hit *hit, uint64_t scope,
                                             seq_snapshot *snapshot);
 bool disk_load_has_ended(disk_cache *dc, const disk_load *l);
-/* Behind its end: puts what was read into the prefix cache, if it is whole, and frees the load. False
- * if it could not be read. */
-bool disk_load_finish(disk_load *l, prefix_cache *pc);
+/* Behind its end: puts what was read into the prefix cache, if it is whole, and frees the load. How many
+ * tokens; 0 if it could not be read. */
+int32_t disk_load_finish(disk_load *l, prefix_cache *pc);
 /* Waits for its end and frees it. NULL allowed. */
 void disk_load_free(disk_cache *dc, disk_load *l);
 

@@ -19,17 +19,28 @@
 #include "tests/check.h"
 #include "tests/one_fails.h"
 
-static const char *const TRANSCRIPT_CALLS[] = {"decoder_begin",         "decoder_forward",
-                                               "mtp_forward",           "vit_encode",
-                                               "sampler_create",        "seq_state_restore_prefix",
-                                               "seq_state_restore",     "seq_state_snapshot",
-                                               "constrain_start",       "constrain_check",
-                                               "seq_snapshot_begin",    "seq_snapshot_alloc",
-                                               "lookahead_begin",       "lookahead_next",
-                                               "lexical_score",         "disk_cache_load_given",
-                                               "disk_cache_load",       "drafter_note",
-                                               "drafter_flush",         "drafter_prompt",
-                                               "prefix_cache_make_room"};
+static const char *const TRANSCRIPT_CALLS[] = {"decoder_begin",
+                                               "decoder_forward",
+                                               "mtp_forward",
+                                               "vit_encode",
+                                               "sampler_create",
+                                               "seq_state_restore_prefix",
+                                               "seq_state_restore",
+                                               "seq_state_snapshot",
+                                               "constrain_start",
+                                               "constrain_check",
+                                               "seq_snapshot_begin",
+                                               "seq_snapshot_alloc",
+                                               "lookahead_begin",
+                                               "lookahead_next",
+                                               "lexical_score",
+                                               "disk_cache_load_given",
+                                               "disk_cache_load",
+                                               "drafter_note",
+                                               "drafter_flush",
+                                               "drafter_prompt",
+                                               "prefix_cache_make_room",
+                                               "disk_load_finish"};
 
 #define MADE_TO_FAIL(name) err_set(detail, ERR_INTERNAL, "%s was made to fail", name)
 
@@ -183,6 +194,18 @@ disk_load *__wrap_disk_cache_load_given(disk_cache *dc, const disk_hit *hit, uin
         return NULL;
     }
     return transcript_loaded(dc, __real_disk_cache_load_given(dc, hit, scope, snapshot));
+}
+
+int32_t __real_disk_load_finish(disk_load *l, prefix_cache *pc);
+int32_t __wrap_disk_load_finish(disk_load *l, prefix_cache *pc);
+
+/* What was read is damaged. */
+int32_t __wrap_disk_load_finish(disk_load *l, prefix_cache *pc)
+{
+    if (one_fails_now("disk_load_finish")) {
+        l->state = LOAD_FAILED;
+    }
+    return __real_disk_load_finish(l, pc);
 }
 
 /* The files of blocks in its folder, when those that nobody needs are gone. */
