@@ -124,13 +124,13 @@ static bool global_strftime_now(const jinja_frame *f, jinja_value *out)
 }
 
 const jinja_callable JINJA_GLOBALS[] = {
-    {"cycler", NULL, 0, global_cycler, 0},
+    JINJA_ONE("cycler", NULL, 0, global_cycler),
     {"dict", NULL, 0, global_map, JINJA_DICT},
-    {"joiner", "sep", 0, global_joiner, 0},
+    JINJA_ONE("joiner", "sep", 0, global_joiner),
     {"namespace", NULL, 0, global_map, JINJA_NAMESPACE},
-    {"raise_exception", "message", 1, global_raise, 0},
-    {"range", "start,stop,step", 1, global_range, 0},
-    {"strftime_now", "format", 1, global_strftime_now, 0},
+    JINJA_ONE("raise_exception", "message", 1, global_raise),
+    JINJA_ONE("range", "start,stop,step", 1, global_range),
+    JINJA_ONE("strftime_now", "format", 1, global_strftime_now),
     {NULL, NULL, 0, NULL, 0},
 };
 
@@ -224,20 +224,20 @@ typedef struct object_method {
 } object_method;
 
 static const object_method OBJECT_METHODS[] = {
-    {JINJA_DICT, {"get", "key,default", 1, dict_get, 0}},
+    {JINJA_DICT, JINJA_ONE("get", "key,default", 1, dict_get)},
     {JINJA_DICT, {"items", "", 0, dict_view, JINJA_ITEMS}},
     {JINJA_DICT, {"keys", "", 0, dict_view, JINJA_KEYS}},
     {JINJA_DICT, {"values", "", 0, dict_view, JINJA_VALUES}},
-    {JINJA_DICT, {"copy", "", 0, copy_self, 0}},
-    {JINJA_LIST, {"count", "value", 1, seq_count, 0}},
-    {JINJA_LIST, {"index", "value", 1, seq_index, 0}},
-    {JINJA_LIST, {"copy", "", 0, copy_self, 0}},
-    {JINJA_TUPLE, {"count", "value", 1, seq_count, 0}},
-    {JINJA_TUPLE, {"index", "value", 1, seq_index, 0}},
-    {JINJA_LOOP, {"cycle", NULL, 0, loop_cycle, 0}},
-    {JINJA_LOOP, {"changed", NULL, 0, loop_changed, 0}},
-    {JINJA_CYCLER, {"next", "", 0, cycler_next, 0}},
-    {JINJA_CYCLER, {"reset", "", 0, cycler_reset, 0}},
+    {JINJA_DICT, JINJA_ONE("copy", "", 0, copy_self)},
+    {JINJA_LIST, JINJA_ONE("count", "value", 1, seq_count)},
+    {JINJA_LIST, JINJA_ONE("index", "value", 1, seq_index)},
+    {JINJA_LIST, JINJA_ONE("copy", "", 0, copy_self)},
+    {JINJA_TUPLE, JINJA_ONE("count", "value", 1, seq_count)},
+    {JINJA_TUPLE, JINJA_ONE("index", "value", 1, seq_index)},
+    {JINJA_LOOP, JINJA_ONE("cycle", NULL, 0, loop_cycle)},
+    {JINJA_LOOP, JINJA_ONE("changed", NULL, 0, loop_changed)},
+    {JINJA_CYCLER, JINJA_ONE("next", "", 0, cycler_next)},
+    {JINJA_CYCLER, JINJA_ONE("reset", "", 0, cycler_reset)},
 };
 
 const jinja_callable *jinja_find_object_method(const jinja_value *of, const char *name, size_t len)

@@ -31,6 +31,12 @@ typedef struct jinja_callable {
     int mode;
 } jinja_callable;
 
+/* A row whose function does not look at the mode. */
+#define JINJA_ONE(name, params, required, call)                                                              \
+    {                                                                                                        \
+        name, params, required, call, 0                                                                      \
+    }
+
 /* NULL if there is none of that name. */
 const jinja_callable *jinja_find_filter(const char *name, size_t len);
 const jinja_callable *jinja_find_test(const char *name, size_t len);

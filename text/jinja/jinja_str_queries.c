@@ -207,10 +207,10 @@ static bool method_format(const jinja_frame *f, jinja_value *out)
 
 const jinja_callable JINJA_STR_MORE_METHODS[] = {
     {"center", "width,fillchar", 1, method_pad, PAD_LEFT | PAD_RIGHT},
-    {"count", "sub,start,end", 1, method_count, 0},
+    JINJA_ONE("count", "sub,start,end", 1, method_count),
     {"endswith", "suffix,start,end", 1, method_has_affix, 1},
     {"find", "sub,start,end", 1, method_find, 0},
-    {"format", NULL, 0, method_format, 0},
+    JINJA_ONE("format", NULL, 0, method_format),
     {"index", "sub,start,end", 1, method_find, MUST_EXIST},
     {"isalnum", "", 0, method_all_are, 3},
     {"isalpha", "", 0, method_all_are, 0},
@@ -226,6 +226,6 @@ const jinja_callable JINJA_STR_MORE_METHODS[] = {
     {"rindex", "sub,start,end", 1, method_find, FROM_RIGHT | MUST_EXIST},
     {"rjust", "width,fillchar", 1, method_pad, PAD_LEFT},
     {"startswith", "prefix,start,end", 1, method_has_affix, 0},
-    {"zfill", "width", 1, method_zfill, 0},
+    JINJA_ONE("zfill", "width", 1, method_zfill),
     {NULL, NULL, 0, NULL, 0},
 };
