@@ -26,6 +26,12 @@ static err_code too_large(err_detail *d)
                          "a conversation may have %zu MiB; begin another", LIMIT_STORED_RESPONSE_BYTES >> 20);
 }
 
+/* Why a text is not whole: it is too long, or there was no memory for it. */
+static err_code not_whole(const bytes *text, err_detail *d)
+{
+    return text->no_memory ? ERR_NOMEM : too_large(d);
+}
+
 /* ---- in memory ---- */
 
 static err_code get_stored(void *ctx, uint64_t scope, const char *id, bytes *out, err_detail *d)
@@ -35,7 +41,8 @@ static err_code get_stored(void *ctx, uint64_t scope, const char *id, bytes *out
 
 static err_code put_stored(void *ctx, uint64_t scope, const char *id, const bytes *text, err_detail *d)
 {
-    return response_store_put(ctx, scope, id, text->data, text->len, 0, clock_ms()) ? ERR_OK : too_large(d);
+    (void)d;
+    return response_store_put(ctx, scope, id, text->data, text->len, 0, clock_ms()) ? ERR_OK : ERR_NOMEM;
 }
 
 static err_code add_stored(void *ctx, uint64_t scope, const char *id, const bytes *items, err_detail *d)
@@ -45,7 +52,7 @@ static err_code add_stored(void *ctx, uint64_t scope, const char *id, const byte
     bytes_append_char(&text, ',');
     bytes_append(&text, items->data, items->len);
     if (err == ERR_OK) {
-        err = text.failed ? too_large(d) : put_stored(ctx, scope, id, &text, d);
+        err = text.failed ? not_whole(&text, d) : put_stored(ctx, scope, id, &text, d);
     }
     bytes_deinit(&text);
     return err;
@@ -133,7 +140,7 @@ static void write_talk(bytes *out, const char *id, int64_t created, const json *
 static err_code keep(const talk_order *o, const talk_keeper *keeper, const char *id, const bytes *text,
                      err_detail *d)
 {
-    return text->failed ? too_large(d) : keeper->put(keeper->ctx, o->scope, id, text, d);
+    return text->failed ? not_whole(text, d) : keeper->put(keeper->ctx, o->scope, id, text, d);
 }
 
 /* ---- the body ---- */
@@ -218,7 +225,7 @@ static err_code add(const talk_order *o, const talk_keeper *keeper, const json *
     json_doc *doc = NULL;
     bytes added = bytes_empty(LIMIT_STORED_RESPONSE_BYTES);
     response_items_keep(&added, json_get(root, "items"));
-    err_code err = added.failed ? too_large(d) : parse_items(&doc, &added);
+    err_code err = added.failed ? not_whole(&added, d) : parse_items(&doc, &added);
     if (err == ERR_OK && added.len > 0) {
         err = keeper->add(keeper->ctx, o->scope, o->id, &added, d);
     }
