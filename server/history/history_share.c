@@ -154,8 +154,8 @@ err_code history_store_unshare(history_store *st, bytes *out, uint64_t scope, co
 
 /* ---- what the link shows ---- */
 
-/* The members of `from` that are named; the brace stays open. False: there is none. */
-static bool copy_members(bytes *out, const json *from, const char *const *names, size_t n, bool is_first)
+/* The members of `from` that are named; the brace stays open. */
+static void copy_members(bytes *out, const json *from, const char *const *names, size_t n, bool is_first)
 {
     for (size_t i = 0; i < n; i++) {
         const json *value = json_get(from, names[i]);
@@ -165,7 +165,6 @@ static bool copy_members(bytes *out, const json *from, const char *const *names,
             is_first = false;
         }
     }
-    return !is_first;
 }
 
 /* Columns text, rest. Thoughts, tool calls, sources and ids of answers are not for who has a link. */

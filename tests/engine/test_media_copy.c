@@ -211,6 +211,10 @@ static void test_videos(void)
     CHECK_OK(copy(&g, &part, order, &d), d);
     CHECK(g.n >= 6);
     check_frames(&g, g.n, duration);
+    part.video.min_frames = g.n + 6; /* more than the video has seconds for */
+    g = (got){.fail_at = -1, .cancel_at = -1};
+    CHECK_OK(copy(&g, &part, order, &d), d);
+    check_frames(&g, part.video.min_frames, duration);
     const int32_t width = g.files[0].width;
     part.video.min_frames = 0;
     part.pixels.max = 4 * 1000; /* of all frames together */

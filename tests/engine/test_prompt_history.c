@@ -210,16 +210,23 @@ static void check_text(void)
     CHECK_OK(template_habits_find(&s.style.habits, s.template, &d), d);
     s.style.habits = (template_habits){.takes_system = true, .takes_repeats = true, .takes_tools = true};
     CHECK_OK(tokenizer_open(&s.tok, check_data("tiny/tokenizer.json"), &d), d);
-    for (int i = 0; i < 2; i++) {
+    static const struct {
+        const char *talk, *kept, *published;
+    } CASES[] = {
+        {"uCtAuCt", "u0;[thoughts of message 1]a1;t2;a3;u4;[thoughts of message 5]a5;t6;>",
+         "u0;a1;t2;a3;u4;[thoughts of message 5]a5;t6;>"},
+        /* The second round was rendered behind the first: its numbers say so. */
+        {"uauCtauCt", "u0;a1;u2;[thoughts of message 3]a3;t4;a5;u6;[thoughts of message 7]a7;t8;>",
+         "u0;a1;u2;a3;t4;a5;u6;[thoughts of message 7]a7;t8;>"},
+    };
+    for (size_t i = 0; i < 2 * ARRAY_LEN(CASES); i++) {
         size_t history_len = 0;
-        chat_input *in = talk_of("uCtAuCt", 7, true, true);
+        const char *talk = CASES[i / 2].talk;
+        chat_input *in = talk_of(talk, strlen(talk), true, true);
         bytes_init(&text, 1000);
-        s.style.as_published = i == 1;
+        s.style.as_published = i % 2 == 1;
         CHECK_OK(prompt_render(&text, &history_len, s.tok, s.template, &s.style, in, &d), d);
-        /* the second round was rendered behind the first: its numbers say so */
-        CHECK_STR(bytes_str(&text),
-                  i ? "u0;a1;t2;a3;u4;[thoughts of message 5]a5;t6;>"
-                    : "u0;[thoughts of message 1]a1;t2;a3;u4;[thoughts of message 5]a5;t6;>");
+        CHECK_STR(bytes_str(&text), i % 2 ? CASES[i / 2].published : CASES[i / 2].kept);
         CHECK_INT(history_len, text.len - 1);
         bytes_deinit(&text);
         chat_input_destroy(in);
