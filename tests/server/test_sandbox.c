@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -152,9 +153,14 @@ int main(void)
             check_fail(__FILE__, __LINE__, "what a use allows");
         }
     }
-    sandbox *unused = sandbox_create(true);
-    CHECK(unused != NULL);
-    sandbox_destroy(unused);
+    size_t used = 0;
+    for (int i = 0; i < 20; i++) { /* the allocator keeps the first few for later */
+        sandbox *unused = sandbox_create(true);
+        CHECK(unused != NULL);
+        sandbox_destroy(unused);
+        used = i == 10 ? mallinfo2().uordblks : used;
+    }
+    CHECK_INT(mallinfo2().uordblks, used);
     sandbox_destroy(NULL);
     CHECK_ALL_CLOSED();
     CHECK_DONE();

@@ -240,6 +240,8 @@ static const odd_case ODD_JSON[] = {
      "[now {}][now {}]"},
     {&TOOL_FORM_MISTRAL_LIST, "[TOOL_CALLS][{\"arguments\": {\"a\":1}, \"name\": \"now\"}] yes",
      "[now {\"a\":1}]C{yes}"},
+    {&TOOL_FORM_MISTRAL_LIST, "[TOOL_CALLS][{\"name\":\"now\"}], {\"name\":\"now\"}",
+     "[now {}]C{, {\"name\":\"now\"}}"},
     {&TOOL_FORM_MISTRAL_LIST, "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}}, {\"nom\": 1}]",
      "[now {}]C{, {\"nom\": 1}]}"},
     {&TOOL_FORM_MISTRAL_LIST, "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}}", "[now {}]"},
