@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -95,6 +96,7 @@ static life begin(const char *what, const char *const *words)
     fflush(stdout);
     l.child = fork();
     if (l.child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that is ended from outside nothing stays */
         close(port[0]);
         dup2(l.log, STDERR_FILENO);
         dup2(l.wrote, STDOUT_FILENO);
