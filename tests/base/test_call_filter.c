@@ -97,7 +97,7 @@ static int call_below_x32(void)
 
 static int call_as_i386(void)
 {
-    long result = 20; /* getpid */
+    long result = 20;         /* getpid */
     signal(SIGSEGV, SIG_DFL); /* a sanitizer's own would end the process otherwise */
     if (enter(0)) {
         __asm__ volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
