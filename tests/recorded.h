@@ -3,6 +3,7 @@
  *
  *     recorded_check("server/cli/engine_commands.txt", text);     // a file below tests
  *     recorded_compare("/tmp/answers.txt", was, text);            // any file, and what stands in it
+ *     recorded_answers("/tmp/asked.txt", tell, &subject);       // a file of questions and answers
  */
 #ifndef PARLEY_TESTS_RECORDED_H
 #define PARLEY_TESTS_RECORDED_H
@@ -60,6 +61,29 @@ static inline void recorded_check(const char *name, const char *text)
     }
     recorded_compare(path, bytes_str(&was), text);
     bytes_deinit(&was);
+}
+
+/* A file of questions, each with what came of it behind it, in lines that begin with '<': all other lines are kept, and
+ * each, its length in bytes, goes to `tell`, which appends such lines to `out`. `path` is absolute. */
+static inline void recorded_answers(const char *path,
+                                    void (*tell)(void *ctx, bytes *out, const char *line, size_t len),
+                                    void *ctx)
+{
+    bytes was = bytes_empty((size_t)1 << 24), is = bytes_empty((size_t)1 << 24);
+    err_detail d;
+    CHECK_OK(file_read(&was, path, &d), d);
+    for (const char *at = bytes_str(&was); *at;) {
+        const size_t len = strcspn(at, "\n");
+        if (*at != '<') {
+            bytes_append(&is, at, len);
+            bytes_append_char(&is, '\n');
+            tell(ctx, &is, at, len);
+        }
+        at += len + (at[len] == '\n');
+    }
+    recorded_compare(path, bytes_str(&was), bytes_str(&is));
+    bytes_deinit(&was);
+    bytes_deinit(&is);
 }
 
 #endif

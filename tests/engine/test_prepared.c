@@ -596,34 +596,27 @@ static void open_engine(maker *m, const char *line, size_t len)
     json_free(doc);
 }
 
+static void tell_answer(void *ctx, bytes *out, const char *line, size_t len)
+{
+    maker *m = ctx;
+    bytes_clear(&m->out);
+    if (*line == '!') {
+        engine_close(m->e);
+        m->e = NULL;
+        open_engine(m, line, len);
+    } else if (*line == '>') {
+        do_case(m, line, len);
+    }
+    bytes_append(out, m->out.data, m->out.len);
+}
+
 static void run(const char *path)
 {
-    static char all[TEXT_BYTES];
     maker m = {
         .memory = ledger_create(MEMORY), .out = bytes_empty(TEXT_BYTES), .progress = bytes_empty(TEXT_BYTES)};
-    FILE *file = fopen(path, "r");
-    CHECK(file != NULL && m.memory);
-    all[file ? fread(all, 1, sizeof all - 1, file) : 0] = '\0';
-    if (file) {
-        fclose(file);
-    }
-    for (const char *at = all; *at;) {
-        const size_t len = strcspn(at, "\n");
-        if (*at != '<') {
-            bytes_append(&m.out, at, len);
-            bytes_append_char(&m.out, '\n');
-        }
-        if (*at == '!') {
-            engine_close(m.e);
-            m.e = NULL;
-            open_engine(&m, at, len);
-        } else if (*at == '>') {
-            do_case(&m, at, len);
-        }
-        at += len + (at[len] == '\n');
-    }
+    CHECK(m.memory != NULL);
+    recorded_answers(path, tell_answer, &m);
     engine_close(m.e);
-    recorded_compare(path, all, bytes_str(&m.out));
     bytes_deinit(&m.out);
     bytes_deinit(&m.progress);
     ledger_destroy(m.memory);
