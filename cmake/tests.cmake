@@ -155,6 +155,14 @@ set(failing open openat mkdir mkdirat flock fsync rename renameat symlinkat unli
     opendir pread read write pwrite malloc calloc realloc)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_hub_pull PRIVATE ${failing})
+# Kernels of other processors.
+set(tables avx512_amx avx512_bf16 avx512_vnni avx512 avx2 neon_i8mm neon_dotprod neon)
+list(TRANSFORM tables PREPEND -Wl,--wrap=ops_)
+target_link_options(test_ops_choice PRIVATE ${tables})
+# Calls of the system that fail once.
+set(failing open fstat read mmap stat access opendir fopen mkdir fwrite fclose msync posix_fallocate rename)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_model_calls PRIVATE ${failing})
 # Files of images and frames that the test makes up.
 target_link_options(test_upstream_media PRIVATE -Wl,--wrap=media_copy)
 # Prompts that are computed by the double of the engine.

@@ -54,11 +54,10 @@ static void add_file(uint8_t out[HASH_BYTES], int dir, const char *name)
 static void add_files(hash_stream *h, const char *path)
 {
     uint8_t sum[HASH_BYTES] = {0};
-    const int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = dir >= 0 ? fdopendir(dir) : NULL;
+    DIR *d = opendir(path);
     for (struct dirent *file; d && (file = readdir(d)) != NULL;) {
         if (name_ends_with(file->d_name, ".safetensors") || name_ends_with(file->d_name, ".gguf")) {
-            add_file(sum, dir, file->d_name);
+            add_file(sum, dirfd(d), file->d_name);
         }
     }
     if (d) {

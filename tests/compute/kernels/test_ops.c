@@ -715,33 +715,6 @@ static void check_same_bits(const ops *x, const ops *y)
     free(a), free(w), free(b);
 }
 
-/* Of every set of flags the best table that it has all of, and this build. */
-static void check_choice(void)
-{
-    enum { ALL = 2 * CPU_AMX - 1, VNNI = CPU_AVX2 | CPU_AVX512 | CPU_AVX512_VNNI };
-    static const struct {
-        unsigned needed;
-        const ops *(*table)(void);
-    } best_first[] = {
-        {VNNI | CPU_AVX512_BF16 | CPU_AMX, ops_avx512_amx},
-        {VNNI | CPU_AVX512_BF16 | CPU_BF16_IS_FAST, ops_avx512_bf16},
-        {VNNI, ops_avx512_vnni},
-        {CPU_AVX2 | CPU_AVX512, ops_avx512},
-        {CPU_AVX2, ops_avx2},
-        {CPU_NEON | CPU_NEON_DOTPROD | CPU_NEON_I8MM, ops_neon_i8mm},
-        {CPU_NEON | CPU_NEON_DOTPROD, ops_neon_dotprod},
-        {CPU_NEON, ops_neon},
-        {0, ops_generic},
-    };
-    for (unsigned flags = 0; flags <= ALL; flags++) {
-        size_t i = 0;
-        while ((flags & best_first[i].needed) != best_first[i].needed || !best_first[i].table()) {
-            i++;
-        }
-        CHECK(ops_select(flags) == best_first[i].table());
-    }
-}
-
 static bool can_emulate(void)
 {
     const unsigned needed = CPU_AVX2 | CPU_AVX512 | CPU_AVX512_VNNI;
@@ -776,7 +749,6 @@ int main(void)
 {
     const ops *below = NULL;
     gen = ops_generic();
-    check_choice();
     for (const test_level *l = test_levels(); l->name; l++) {
         vec =
             l->table(); /* generic, the first, against itself: guards, single elements, and what is recorded */

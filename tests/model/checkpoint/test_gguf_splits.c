@@ -1,5 +1,5 @@
 /* How the splittings that tokenizer.ggml.pre may name cut a text, seen through a vocabulary in
- * which digits and two words merge: the sizes of the tokens. */
+ * which digits and two words merge: the sizes of the tokens; and what the tokenizer is told of each: splits.txt. */
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -7,6 +7,7 @@
 #include "model/checkpoint/gguf_tokenizer.h"
 #include "tests/model/checkpoint/gguf_maker.h"
 #include "tests/open_files.h"
+#include "tests/recorded.h"
 #include "text/tokenizer/tokenizer.h"
 
 /* Behind the bytes; "two" has no merge. */
@@ -93,7 +94,7 @@ int main(void)
         {"deepseek-coder", "1|2|3|4", "t|w|o"},
     };
     char folder[] = "/tmp/parley_splits_XXXXXX", path[64];
-    bytes json, found;
+    bytes json, found, told = bytes_empty(1 << 20);
     CHECK(mkdtemp(folder) != NULL);
     snprintf(path, sizeof path, "%s/v.gguf", folder);
     bytes_init(&json, 1 << 20);
@@ -107,6 +108,10 @@ int main(void)
         bytes_clear(&json);
         CHECK_OK(gguf_tokenizer_json(&json, f, path, &d), d);
         CHECK_OK(tokenizer_open_json(&tok, bytes_str(&json), json.len, path, &d), d);
+        const char *vocabulary = strstr(bytes_str(&json), ",\"vocab\"");
+        CHECK(vocabulary != NULL);
+        bytes_printf(&told, "%s: %.*s\n", cases[i].pre, vocabulary ? (int)(vocabulary - bytes_str(&json)) : 0,
+                     bytes_str(&json));
         if (tok) {
             cut(&found, tok, "1234");
             CHECK_STR(bytes_str(&found), cases[i].digits);
@@ -122,6 +127,8 @@ int main(void)
         tokenizer_close(tok);
         gguf_file_close(f);
     }
+    recorded_check("model/checkpoint/splits.txt", bytes_str(&told));
+    bytes_deinit(&told);
     CHECK_INT(unlink(path), 0);
     CHECK_INT(rmdir(folder), 0);
     bytes_deinit(&json);

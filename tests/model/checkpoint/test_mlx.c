@@ -439,7 +439,8 @@ static void test_names_and_axes(void)
 /* What says that MLX's tools made a folder, and how its norms are stored: by their mean, those of the draft head by their own. */
 static void test_traits(void)
 {
-    static const float ones[] = {1, 1, 0.75f}, zeros[] = {0.5f, 0.5f, 0.5f}, few[] = {0, 0, 1.5f};
+    static const float ones[] = {1, 1, 0.75f}, zeros[] = {0.5f, 0.5f, 0.5f}, few[] = {0, 0, 1.5f},
+                       more[] = {0.5f, 0.5f, 0.53f};
 #define VIEW(d)                                                                                              \
     {                                                                                                        \
         DTYPE_F32, 1, {3}, d, sizeof d                                                                       \
@@ -461,6 +462,7 @@ static void test_traits(void)
         {{"a.conv1d.weight", NORM(""), NORM("mtp.")}, {TURNED, VIEW(ones), VIEW(zeros)}, true, true, false},
         {{"a.conv1d.weight", NORM(""), NORM("mtp.")}, {TURNED, VIEW(zeros), VIEW(ones)}, true, false, true},
         {{"a.conv1d.weight", NORM(""), NORM("x.mtp.")}, {TURNED, VIEW(few), VIEW(ones)}, true, false, true},
+        {{"a.conv1d.weight", NORM(""), NORM("mtp.")}, {TURNED, VIEW(more), VIEW(more)}, true, true, true},
         {{"a.switch_mlp.x", NORM(""), "other.weight"},
          {VIEW(ones), VIEW(ones), VIEW(zeros)},
          true,

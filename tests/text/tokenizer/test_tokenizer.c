@@ -110,6 +110,17 @@ static void test_decode(void)
     CHECK_STR(bytes_str(&out), "\xEF\xBF\xBD<|im_end|>");
     bytes_deinit(&out);
     token_ids_deinit(&ids);
+    /* A buffer that is too small says so, however short it is. */
+    static const char TEXT[] = "one two three";
+    ids = encode(tok, TEXT, strlen(TEXT), TOKENIZER_PLAIN);
+    for (size_t most = 0; most <= strlen(TEXT); most++) {
+        bytes_init(&out, most);
+        tokenizer_decode(tok, &out, ids.ids, ids.len, false);
+        CHECK_INT(out.failed, most < strlen(TEXT));
+        CHECK(!out.no_memory && strncmp(bytes_str(&out), TEXT, out.len) == 0);
+        bytes_deinit(&out);
+    }
+    token_ids_deinit(&ids);
 }
 
 /* Guards the parts one by one, puts them between genuine special tokens, and checks that only those
