@@ -206,6 +206,15 @@ test('the text of a document: blocks, tight ones, and no more than there may be'
         await slow.breathe();
         assert.equal(slow.full, full, `behind ${ms} ms`);
     }
+    // The page goes on when 40 ms went by since it last did, and not before.
+    for (const [ms, lets] of [[39, false], [40, true]]) {
+        let went = false;
+        performance.now = () => slow.turn + ms;
+        const timer = setTimeout(() => { went = true; });
+        await slow.breathe();
+        clearTimeout(timer);
+        assert.equal(went, lets, `${ms} ms since the last time`);
+    }
     performance.now = now;
     const out = new Writer();
     for (const [block, tight] of [['\n\n  a  \nb\0\n\n\n\nc\n', false], ['', false], ['- x', true], ['- y', true], ['d', false]]) out.add(block, tight);
@@ -243,6 +252,19 @@ test('a document is cut at its last letter, whatever it begins with', () => {
     assert.equal(pair.full, false, 'a block takes the blank line behind it, too');
     pair.add('y');
     assert.equal(pair.full, true);
+});
+
+test('a file that is too large is refused before it is read', async () => {
+    for (const [head, most, said] of [['PK\x03\x04', 64 << 20, '64\\.0 MiB'], ['words', 16 << 20, '16\\.0 MiB']]) {
+        const file = (size) => {
+            const made = new File([head], 'a');
+            Object.defineProperty(made, 'size', { value: size });
+            made.arrayBuffer = async () => { throw new Error('read'); };
+            return made;
+        };
+        await assert.rejects(readDocument(file(most + 1)), new RegExp(`at most ${said} can be added`));
+        await assert.rejects(readDocument(file(most)), (error) => !/at most/.test(error.message));
+    }
 });
 
 const LETTERS = 8_000_000; // that are read of a file
