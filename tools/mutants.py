@@ -31,11 +31,20 @@ def code_only(text, is_c):
 WORD_NUMBER = r"(?<![\w.])(\d+)(?![\w.])"
 COMPARISONS = {"<=": "<", ">=": ">", "<": "<=", ">": ">=", "==": "!=", "!=": "==", "===": "!==", "!==": "==="}
 TURNED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<"}
+THE_LESSER = r"([\w.>\[\]-]+) [<>]=? ([\w.>\[\]-]+) \? (?:\1 : \2|\2 : \1)\b"  # where both are equal it is the same one
+ANY_ORDER = r"\b(?:Math\.|_mm\d*_|v)(?:max|min|add|mul|and|or|xor)\w*\($"
 RELEASES = r"\w*(?:free|destroy|close|unlock|lock|release|deinit|unref)\w*"
 
 
 def each(pattern, code):
     return re.finditer(pattern, code)
+
+
+def numbers(code):
+    """Whole numbers, but for -1: it says "none", and so would any other negative number."""
+    for found in each(WORD_NUMBER, code):
+        if found.group() != "1" or not re.search(r"(?:[=(,{?:]|return) ?-$", code[: found.start()]):
+            yield found
 
 
 def replaced(line, found, text, group=0):
@@ -53,14 +62,15 @@ def closing(code, at, pair="()"):
 
 
 def off_by_one(line, code):
-    for found in each(WORD_NUMBER, code):
+    for found in numbers(code):
         yield replaced(line, found, str(int(found.group()) + 1))
     for found in each(r" (<=|>=|<|>) ", code):
-        yield replaced(line, found, COMPARISONS[found.group(1)], 1)
+        if not re.search(THE_LESSER, code):
+            yield replaced(line, found, COMPARISONS[found.group(1)], 1)
 
 
 def constant_changed(line, code):
-    for found in each(WORD_NUMBER, code):
+    for found in numbers(code):
         n = int(found.group())
         yield replaced(line, found, str(n * 10 if n else 7))
     for found in each(r"\b(true|false)\b", code):
@@ -108,7 +118,7 @@ def release_left_out(line, code):
 def argument_swapped(line, code):
     for found in each(r"\b\w+\(([\w.>\[\]&*-]+), ([\w.>\[\]&*-]+)(?=[,)])", code):
         a, b = line[found.start(1) : found.end(1)], line[found.start(2) : found.end(2)]
-        if a != b and not re.search(r"\bMath\.(?:max|min)\($", code[: found.start(1)]):  # whose order says nothing
+        if a != b and not re.search(ANY_ORDER, code[: found.start(1)]):
             yield line[: found.start(1)] + b + ", " + a + line[found.end(2) :]
 
 
