@@ -142,7 +142,7 @@ int main(int argc, char **argv)
     int code = options_parse(&o, argc, argv);
     if (code < 0) {
         code = execute(&o);
-        const bool is_server = o.command == COMMAND_SERVE && !o.print_config;
+        const bool is_server = o.command == COMMAND_SERVE && !o.check;
         options_deinit(&o);
         return is_server ? code : end_output(code);
     }

@@ -76,13 +76,19 @@ static void test_output(void)
     int fds[2];
     CHECK(pipe(fds) == 0 && full >= 0);
     close(fds[0]);
-    for (int i = 0; i < 4; i++) {
+    static const char *const WORDS[][4] = {{"--version"},
+                                           {"--help"},
+                                           {"list", "--json"},
+                                           {"serve", "--print-config"},
+                                           {"-q", "--check", "-m", TINY}};
+    for (size_t i = 0; i < 2 * ARRAY_LEN(WORDS); i++) {
         const bool is_full = i % 2 == 0;
+        const char *const *w = WORDS[i / 2];
         said_begin();
         fflush(stdout);
         const int was = dup(STDOUT_FILENO);
         dup2(is_full ? full : fds[1], STDOUT_FILENO);
-        const int code = i < 2 ? tool_run("parley", "--version", NULL) : tool_run("parley", "--help", NULL);
+        const int code = tool_run_4("parley", w[0], w[1], w[2], w[3]);
         dup2(was, STDOUT_FILENO);
         close(was);
         said_end();

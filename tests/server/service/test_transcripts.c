@@ -182,7 +182,7 @@ static void ask_raw(script *s, const char *lines, bool is_cut)
 /* ---- WebSockets ---- */
 
 /* A frame of a client: its mask is of zeros. */
-static void send_frame(int fd, unsigned char opcode, const char *data, size_t n)
+static void add_frame(bytes *out, unsigned char opcode, const char *data, size_t n)
 {
     unsigned char head[14] = {(unsigned char)(0x80 | opcode)};
     size_t len = 2;
@@ -194,8 +194,8 @@ static void send_frame(int fd, unsigned char opcode, const char *data, size_t n)
         head[3] = (unsigned char)n;
         len = 4;
     }
-    send_all(fd, head, len + 4);
-    send_all(fd, data, n);
+    bytes_append(out, head, len + 4);
+    bytes_append(out, data, n);
 }
 
 /* Takes whole frames from `in` to `shown`, a line each; true once the other side has closed. */
@@ -252,6 +252,7 @@ static void ask_socket(script *s, const char *head, const char *body)
     }
     bytes_append_str(&sent, "\r\n");
     send_all(fd, sent.data, sent.len);
+    bytes_clear(&sent);
     receive(fd, &got, "\r\n\r\n");
     const char *end = memmem(got.data, got.len, "\r\n\r\n", 4);
     size_t at = end ? (size_t)(end - got.data) + 4 : got.len;
@@ -268,6 +269,11 @@ static void ask_socket(script *s, const char *head, const char *body)
             read_signs(s, &known, line, line_len); /* ids of this very conversation, too */
             const char *next = bytes_str(&known);
             const size_t len = known.len;
+            if (strncmp(next, "wait ", 5) == 0 || strncmp(next, "later ", 6) == 0 ||
+                strcmp(next, "leave") == 0) { /* what stands in a row is sent at once */
+                send_all(fd, sent.data, sent.len);
+                bytes_clear(&sent);
+            }
             if (len > 5 && strncmp(next, "wait ", 5) == 0) {
                 char type[96];
                 snprintf(type, sizeof type, "\"%.*s\"", (int)len - 5, next + 5);
@@ -300,7 +306,7 @@ static void ask_socket(script *s, const char *head, const char *body)
             } else if (strcmp(next, "stats") == 0) {
                 s->shows_stats = true;
             } else if (strcmp(next, "pong") == 0) {
-                send_frame(fd, 10, "", 0);
+                add_frame(&sent, 10, "", 0);
             } else if (strcmp(next, "leave") == 0) {
                 is_over = true;
                 shutdown(fd, SHUT_RDWR);
@@ -311,14 +317,15 @@ static void ask_socket(script *s, const char *head, const char *body)
                     const char pair[3] = {next[i], next[i + 1], '\0'};
                     data[n++] = (char)strtol(pair, NULL, 16);
                 }
-                send_frame(fd, 2, data, n);
+                add_frame(&sent, 2, data, n);
             } else {
-                send_frame(fd, 1, next, len);
+                add_frame(&sent, 1, next, len);
             }
             bytes_deinit(&known);
             line += line_len + (line[line_len] == '\n');
         }
-        send_frame(fd, 8, "\x03\xe8", 2);
+        add_frame(&sent, 8, "\x03\xe8", 2);
+        send_all(fd, sent.data, sent.len);
         while (!is_over && !take_frames(s, &got, &at, &shown)) {
             const size_t had = got.len;
             char piece[4096];
