@@ -531,12 +531,17 @@ static void test_answers(void)
     next_info.starts_in_thinking = true;
     SCRIPT(said(9, 1), done(GEN_FINISH_LENGTH, &t));
     record(command_run, "parley run --thinking Hi", "thoughts that are cut");
+    SCRIPT(said(9, 1), said(3, 1), done(GEN_FINISH_LENGTH, &t));
+    record(command_run, "parley run --thinking Hi", "thoughts that are cut inside a letter");
+    record(command_run, "parley run -q --thinking Hi", "the same in silence");
     SCRIPT(said(9, 2), said(6, 1), done(GEN_FINISH_STOP, &t));
     record(command_run, "parley run --thinking Hi", "what may begin a marker");
     next_info.starts_in_thinking = false;
     SCRIPT(said(6, 1), done(GEN_FINISH_LENGTH, &t));
     record(command_run, "parley run --thinking Hi", "what may begin a think block");
     next_info = (gen_request_info){0};
+    SCRIPT(said(0, 4), done(GEN_FINISH_LENGTH, &t));
+    record(command_run, "parley run Hi", "an answer that is cut inside a letter");
     SCRIPT(said(6, 1), said(0, 1), done(GEN_FINISH_ERROR, &t));
     record(command_run, "parley run Hi", "an error in the middle");
     const gen_timings zero = {0},
