@@ -101,6 +101,11 @@ void alloc_fail_at(size_t n)
     armed = n > 0;
 }
 
+long alloc_fail_held(void)
+{
+    return n_held;
+}
+
 typedef struct walk {
     err_code (*fn)(void *context);
     void *context;

@@ -21,4 +21,7 @@ size_t alloc_fail_each(err_code (*fn)(void *context), void *context, size_t max_
 /* Lets the nth allocation of the calling thread from now on fail, until it is called again; 0: none. */
 void alloc_fail_at(size_t n);
 
+/* How many blocks the calling thread has taken and not given back, since some time before. */
+long alloc_fail_held(void);
+
 #endif

@@ -318,6 +318,8 @@ static int check(const options *o)
 /* The command where call number n of those that can fail does; n < 0: none. */
 static int run(int (*does)(const options *), const char *words, int n)
 {
+    static int n_runs;
+    const long had = alloc_fail_held();
     options o = line(words);
     asked_len = 0;
     asked[0] = '\0';
@@ -331,6 +333,7 @@ static int run(int (*does)(const options *), const char *words, int n)
     options_deinit(&o);
     CHECK_INT(n_engines, 0);
     CHECK_INT(n_requests, 0);
+    CHECK(n_runs++ == 0 || alloc_fail_held() <= had); /* at first libraries take what they keep */
     return code;
 }
 
