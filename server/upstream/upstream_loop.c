@@ -542,12 +542,8 @@ void *upstream_loop(void *ctx)
         }
         http_client_poll(u->client, rest_ms > 0 ? 0 : wait_ms);
     }
-    while (u->runs) {
-        upstream_run *run = u->runs;
-        if (run->transfer) { /* NOLINT(clang-analyzer-unix.Malloc): as above */
-            http_client_stop(u->client, run->transfer);
-        }
-        drop_run(run);
+    while (u->runs) { /* their transfers end with the client */
+        drop_run(u->runs);
     }
     return NULL;
 }

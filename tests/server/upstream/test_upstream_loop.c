@@ -14,6 +14,7 @@
 
 int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx);
 int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until);
+int __wrap_pthread_cond_signal(pthread_cond_t *c);
 
 int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx)
 {
@@ -22,16 +23,31 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)
 }
 
 static int n_rests; /* times at which it looked at no stream */
+static bool is_resting;
+static int n_called; /* orders that came while it rested */
 
 int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
 {
     (void)c;
     n_rests++;
-    const int64_t left = until->tv_sec * MADE_UP_S + until->tv_nsec - made_up_ns;
+    const int64_t end = until->tv_sec * MADE_UP_S + until->tv_nsec;
     pthread_mutex_unlock(m);
-    made_up_poll(NULL, 0, (int)((left + MADE_UP_S / 1000 - 1) / (MADE_UP_S / 1000)));
+    is_resting = true;
+    made_up_poll(NULL, 0, (int)((end - made_up_ns + MADE_UP_S / 1000 - 1) / (MADE_UP_S / 1000)));
+    is_resting = false;
+    made_up_until(INT64_MAX);
     pthread_mutex_lock(m);
-    return ETIMEDOUT;
+    return made_up_ns < end ? 0 : ETIMEDOUT;
+}
+
+/* An order ends the rest. */
+int __wrap_pthread_cond_signal(pthread_cond_t *c)
+{
+    (void)c;
+    if (is_resting) {
+        made_up_until(made_up_ns);
+    }
+    return 0;
 }
 
 /* ---- what happens, line by line ---- */
@@ -174,6 +190,10 @@ static bool world(void)
         }
         return made_up_serve();
     }
+    if (is_resting && (a->what == 'S' || a->what == 'C')) {
+        CHECK(made_up_most_ns == made_up_ns); /* the rest is over */
+        n_called++;
+    }
     next_act++;
     return true;
 }
@@ -196,7 +216,7 @@ static const char *hears(const char *urls, int gather_ms, const act *acts)
     began = made_up_ns;
     next_act = acts;
     heard[0] = '\0';
-    n_changes = n_rests = made_up_gone = 0;
+    n_changes = n_rests = n_called = made_up_gone = 0;
     CHECK_OK(upstreams_create(&all, &settings, &hooks, &d), d);
     made_up_world = world;
     upstream_loop(all);
@@ -277,6 +297,7 @@ static void test_answers(void)
     CHECK_HAS(fast, "1.12 asked 0\n");
     CHECK_HAS(fast, "1.13 1 cancelled\n");
     CHECK_HAS(fast, "1.14 2 cancelled\n");
+    CHECK(n_called > 0);
     CHECK(n_rests >= 8); /* a piece each 2 ms is no reason to look each time */
 #define SLOW(a)                                                                                              \
     DELTA(a) SOON SOON SOON DELTA(a)                                                                         \
