@@ -144,7 +144,7 @@ target_link_options(test_schema_room PRIVATE ${failing})
 target_link_options(test_answer PRIVATE -Wl,--wrap=engine_token_bytes)
 # Threads that speak with other servers run as the test's own.
 target_link_options(test_upstream_loop PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_cond_timedwait
-    -Wl,--wrap=pthread_cond_signal)
+    -Wl,--wrap=pthread_cond_signal,--wrap=curl_easy_init,--wrap=curl_easy_cleanup)
 target_link_options(test_mcp_loop PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
 # Calls of the system and of SQLite that fail once.
 set(failing open mkdir flock fsync rename unlink unlinkat ftruncate posix_fallocate stat fstat fstatvfs opendir pread write

@@ -337,9 +337,10 @@ err_code mcp_create(mcp **out, const mcp_config *config, mcp_spawner *spawner, c
     for (size_t i = 0; i < config->n; i++) {
         mcp_session *s = &m->sessions[i];
         *s = (mcp_session){.all = m, .config = &config->servers[i], .index = i, .child = {-1, -1, -1, -1}};
-        bytes *const texts[] = {&s->in, &s->out, &s->lists[0], &s->lists[1], &s->lists[2]};
-        for (size_t k = 0; k < ARRAY_LEN(texts); k++) {
-            bytes_init(texts[k], 0);
+        bytes_init(&s->in, 0);
+        bytes_init(&s->out, 0);
+        for (size_t k = 0; k < ARRAY_LEN(s->lists); k++) {
+            bytes_init(&s->lists[k], LIMIT_MCP_MESSAGE_BYTES);
         }
         if (s->config->problem[0]) {
             log_warn("mcp", "%s is left out: %s", s->config->label, s->config->problem);

@@ -169,8 +169,7 @@ static void list_next(mcp_session *s, mcp_purpose purpose)
         s->wants_relist = false;
         s->is_relisting = true;
         for (size_t i = 0; i < ARRAY_LEN(s->lists); i++) {
-            bytes_deinit(&s->lists[i]);
-            bytes_init(&s->lists[i], LIMIT_MCP_MESSAGE_BYTES);
+            bytes_clear(&s->lists[i]); /* of what broke off */
         }
     }
     while (purpose <= MCP_LIST_PROMPTS && !has[purpose - MCP_LIST_TOOLS]) {

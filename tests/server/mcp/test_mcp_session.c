@@ -146,6 +146,9 @@ static void start_talk(talk *t)
     t->errors = errors[1];
     bytes_init(&t->s->in, LIMIT_MCP_MESSAGE_BYTES + 65536);
     bytes_init(&t->s->out, 1 << 20);
+    for (size_t i = 0; i < ARRAY_LEN(t->s->lists); i++) {
+        bytes_init(&t->s->lists[i], LIMIT_MCP_MESSAGE_BYTES);
+    }
     bytes_init(&told, 65536);
 }
 

@@ -113,6 +113,13 @@ static const scene SCENES[] = {
               CUT,
           JSON("") RESULT("{" TOOLS "}") CUT},
      .call = {JSON("") SAYS("yes") CUT}},
+    {"pages that break off, and all again", "{}",
+     .list =
+         {JSON("") RESULT(
+              "{\"nextCursor\":\"p2\",\"tools\":[{\"name\":\"a\",\"inputSchema\":{\"type\":\"object\"}}]}")
+              CUT,
+          JSON("") ERROR("{\"code\":1,\"message\":\"gone\"}") CUT, JSON("") RESULT("{" TOOLS "}") CUT},
+     .call = {JSON("") SAYS("yes") CUT}},
     {"tools for a while", "{}", .list = {JSON("") RESULT("{\"ttlMs\":5000," TOOLS "}") CUT},
      .call = {JSON("") SAYS("yes") CUT}, .end_s = 40},
     {"a call's error", "{}", .call = {JSON("") ERROR("{\"code\":-32602,\"message\":\"bad\"}") CUT}},

@@ -98,6 +98,12 @@ static void test_xml_values(void)
 {
     xml(CALL(PARAM("days", "3.0") PARAM("ratio", "3.0") PARAM("metric", "True")),
         "[get_weather {\"days\":3,\"ratio\":3.0,\"metric\":true}]");
+    /* an integer that is written with a fraction, to the last one that a double holds, and of at most 63 letters */
+    xml(CALL(PARAM("days", "-9007199254740992.0") PARAM("days", "9007199254740994.0") PARAM("days", "3.5")),
+        "[get_weather {\"days\":-9007199254740992,\"days\":9007199254740994.0,\"days\":3.5}]");
+#define ZEROS "000000000000000000000000000000000000000000000000000000000000"
+    xml(CALL(PARAM("days", "3.0" ZEROS) PARAM("days", "3.00" ZEROS)),
+        "[get_weather {\"days\":3,\"days\":3.00" ZEROS "}]");
     xml(CALL(PARAM("opts", "{\"a\": [1, {}]}") PARAM("tags", "['x', True, None, \"it's\"]")),
         "[get_weather {\"opts\":{\"a\": [1, {}]},\"tags\":[\"x\", true, null, \"it's\"]}]");
     xml(CALL(PARAM("opts", "\"{\\\"a\\\":1}\"")), "[get_weather {\"opts\":{\"a\":1}}]");

@@ -50,6 +50,27 @@ int __wrap_pthread_cond_signal(pthread_cond_t *c)
     return 0;
 }
 
+/* Requests to servers that are not given back yet; the most at once. */
+void *__real_curl_easy_init(void);
+void __real_curl_easy_cleanup(void *curl);
+void *__wrap_curl_easy_init(void);
+void __wrap_curl_easy_cleanup(void *curl);
+
+static int n_open, most_open;
+
+void *__wrap_curl_easy_init(void)
+{
+    n_open++;
+    most_open = n_open > most_open ? n_open : most_open;
+    return __real_curl_easy_init();
+}
+
+void __wrap_curl_easy_cleanup(void *curl)
+{
+    n_open--;
+    __real_curl_easy_cleanup(curl);
+}
+
 /* ---- what happens, line by line ---- */
 
 static upstreams *all;
@@ -216,13 +237,14 @@ static const char *hears(const char *urls, int gather_ms, const act *acts)
     began = made_up_ns;
     next_act = acts;
     heard[0] = '\0';
-    n_changes = n_rests = n_called = made_up_gone = 0;
+    n_changes = n_rests = n_called = most_open = made_up_gone = 0;
     CHECK_OK(upstreams_create(&all, &settings, &hooks, &d), d);
     made_up_world = world;
     upstream_loop(all);
     made_up_world = NULL;
     all->has_thread = false;
     upstreams_destroy(all);
+    CHECK_INT(n_open, 0);
     memset(lists, 0, sizeof lists);
     while (made_up_serve()) {
     }
@@ -260,6 +282,7 @@ static void test_answers(void)
     CHECK_INT(n_changes, 2); /* its models, and that it answers */
     CHECK_INT(made_up_gone, 0);
     CHECK_INT(n_rests, 0);
+    CHECK_INT(most_open, 1);               /* the list of models was over before the chat */
     CHECK_NEAR(timings.ttft_ms, 1000, 10); /* of the first text, not of a later one */
     CHECK_NEAR(timings.predicted_ms, 2000, 10);
     /* What follows sooner than gather_ms waits until then; the end waits for nothing. */
