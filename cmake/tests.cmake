@@ -83,7 +83,7 @@ target_sources(test_turns PRIVATE ${CMAKE_SOURCE_DIR}/bench/turns.c)
 # libraries crash when their own allocations fail, or make too many.
 set(only_ours test_alloc_fail_checkpoint test_alloc_fail_engine test_alloc_fail_vision test_reader_memory)
 foreach(program test_engine_commands test_alloc_fail test_alloc_fail_image test_alloc_fail_model test_alloc_fail_text ${only_ours}
-        test_reply_memory test_request_memory test_mcp_result test_upstream_reply)
+        test_left_behind test_reply_memory test_request_memory test_mcp_result test_upstream_reply)
     if(TARGET ${program})
         target_sources(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests/alloc_fail.c)
         if(PARLEY_SANITIZE OR program IN_LIST only_ours)
@@ -190,6 +190,12 @@ list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_video_confine PRIVATE ${failing})
 target_link_options(test_reader_memory PRIVATE -Wl,--wrap=mmap)
 target_link_options(test_image_reader PRIVATE -Wl,--wrap=recv)
+target_link_options(test_video_header PRIVATE -Wl,--wrap=pread)
+set(failing pread av_packet_alloc av_new_packet av_frame_alloc av_malloc av_strdup avformat_alloc_context avio_alloc_context
+    avcodec_parameters_alloc avcodec_parameters_copy avcodec_parameters_to_context avcodec_alloc_context3 avcodec_open2
+    avcodec_send_packet avcodec_receive_frame av_read_frame sws_alloc_context sws_init_context)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_left_behind PRIVATE ${failing})
 target_link_options(test_video PRIVATE -Wl,--wrap=avcodec_send_packet)
 target_link_options(test_image_files PRIVATE -Wl,--wrap=av_packet_alloc,--wrap=avcodec_parameters_alloc)
 # What the engine of a transcript calls, and its cache on disk (tests/engine/transcript_calls.h).

@@ -124,15 +124,23 @@ static err_code call(const walk *w, size_t n, bool rest_too)
     return err;
 }
 
-/* One call with the nth allocation failing; true if that allocation was reached. A call that still holds memory
- * may have made what the next ones use, too: it holds none when it is made again. */
+/* One call; how many blocks it keeps. One that still holds memory may have made what the next ones use, too: it holds none
+ * when it is made again. */
+static long call_kept(const walk *w, size_t n, bool rest_too, err_code *err)
+{
+    *err = call(w, n, rest_too);
+    return n_held > 0 ? (call(w, n, rest_too), n_held) : 0;
+}
+
+/* One call with the nth allocation failing; true if that allocation was reached. */
 static bool run_point(walk *w, size_t n, bool rest_too)
 {
-    const err_code err = call(w, n, rest_too);
+    err_code err;
+    const long kept = call_kept(w, n, rest_too, &err);
     const bool reached = n_counted >= n;
-    if (n_held > 0 && (call(w, n, rest_too), n_held > 0)) {
+    if (kept > 0) {
         fprintf(stderr, "allocation %zu failing%s leaves %ld blocks of memory behind\n", n,
-                rest_too ? " and all after it" : "", n_held);
+                rest_too ? " and all after it" : "", kept);
         w->n_wrong++;
     }
     if (err != ERR_OK && !(reached && err == ERR_NOMEM)) {
@@ -141,6 +149,13 @@ static bool run_point(walk *w, size_t n, bool rest_too)
         w->n_wrong++;
     }
     return reached;
+}
+
+long alloc_fail_kept(err_code (*fn)(void *context), void *context)
+{
+    const walk w = {.fn = fn, .context = context};
+    err_code err;
+    return call_kept(&w, 0, false, &err);
 }
 
 size_t alloc_fail_each(err_code (*fn)(void *context), void *context, size_t max_points)

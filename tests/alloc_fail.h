@@ -18,6 +18,10 @@
  * standard error. */
 size_t alloc_fail_each(err_code (*fn)(void *context), void *context, size_t max_points);
 
+/* Calls fn(context), whatever it returns, with none failing. Returns how many blocks of memory it keeps that the next call
+ * would take once more: those of libraries, too, unless a sanitizer has the memory, which tells of them itself. */
+long alloc_fail_kept(err_code (*fn)(void *context), void *context);
+
 /* Lets the nth allocation of the calling thread from now on fail, until it is called again; 0: none. */
 void alloc_fail_at(size_t n);
 

@@ -187,7 +187,7 @@ static err_code choose_track(video *f, AVFormatContext *format, err_detail *deta
         (void)avformat_find_stream_info(format, NULL);
     }
     if (par->width < 1 || par->height < 1 || stream->time_base.num < 1 || stream->time_base.den < 1) {
-        return fail(ERR_CORRUPT, detail);
+        return fail_or_stopped(f, 0, detail);
     }
     if (!size_fits(f, par->width, par->height)) {
         return too_large(detail, "larger frames");
@@ -328,7 +328,7 @@ static err_code open_stream(video *f, AVRational *rate, int64_t *last_duration, 
 {
     media_file file;
     AVFormatContext *format = open_container(f, &file);
-    err_code err = format ? choose_track(f, format, detail) : fail_or_stopped(f, 0, detail);
+    err_code err = format ? choose_track(f, format, detail) : fail_or_stopped(f, file.rc, detail);
     err = err ? err : scan_packets(f, format, last_duration, detail);
     if (!err) {
         *rate = format->streams[f->stream]->avg_frame_rate;
@@ -489,7 +489,8 @@ static err_code open_decoder(reader *r, const AVStream *stream, err_detail *deta
     r->codec->thread_count = f->limits.n_threads > 1 ? f->limits.n_threads : 1;
     /* The library compares sizes rounded up to its alignment with this. */
     r->codec->max_pixels = (int64_t)f->limits.max_pixels + (int64_t)128 * f->limits.max_side;
-    return avcodec_open2(r->codec, decoder, NULL) < 0 ? fail(ERR_CORRUPT, detail) : ERR_OK;
+    const int rc = avcodec_open2(r->codec, decoder, NULL);
+    return rc < 0 ? fail_or_stopped(f, rc, detail) : ERR_OK;
 }
 
 /* Shows the decoded frame to the caller for every wanted number that it stands for. */
@@ -617,7 +618,7 @@ static err_code read_once(reader *r, AVPacket *packet, err_detail *detail)
     r->n_seen = 0;
     r->n_keys = 0;
     if (!format || f->stream >= (int)format->nb_streams) {
-        err = fail_or_stopped(f, 0, detail);
+        err = fail_or_stopped(f, format ? 0 : file.rc, detail);
     }
     if (!err) {
         for (unsigned i = 0; i < format->nb_streams; i++) {

@@ -119,24 +119,31 @@ static bool riff_is_complete(const video_source *source)
     return little_endian(head + 4, 4) <= source->bytes - 8;
 }
 
-/* Moves *at past a list of sub-blocks, or to where the file ends within it. */
-static void skip_sub_blocks(const video_source *source, size_t *at)
+/* Moves *at past a list of sub-blocks; false if the file ends within it. */
+static bool skip_sub_blocks(const video_source *source, size_t *at)
 {
     uint8_t n = 1;
-    while (n > 0 && video_read_at(source, *at, &n, 1)) {
+    while (n > 0) {
+        if (!video_read_at(source, *at, &n, 1)) {
+            return false;
+        }
         *at += (size_t)n + 1;
     }
+    return true;
 }
 
 /* The trailer behind the last block is there. */
 static bool gif_is_complete(const video_source *source)
 {
     uint8_t b[10];
-    if (!video_read_at(source, 0, b, 10) || !video_read_at(source, 10, b, 1)) {
+    if (!video_read_at(source, 10, b, 1)) {
         return false;
     }
     size_t at = 13 + (b[0] & 0x80 ? (size_t)3 << ((b[0] & 7) + 1) : 0);
-    while (video_read_at(source, at, b, 1) && b[0] != 0x3b) {
+    while (video_read_at(source, at, b, 1)) {
+        if (b[0] == 0x3b) {
+            return true;
+        }
         if (b[0] == 0x2c && video_read_at(source, at, b, 10)) {
             at += 11 + (b[9] & 0x80 ? (size_t)3 << ((b[9] & 7) + 1) : 0);
         } else if (b[0] == 0x21) {
@@ -144,9 +151,11 @@ static bool gif_is_complete(const video_source *source)
         } else {
             return false;
         }
-        skip_sub_blocks(source, &at);
+        if (!skip_sub_blocks(source, &at)) {
+            return false;
+        }
     }
-    return video_read_at(source, at, b, 1);
+    return false;
 }
 
 static bool png_is_complete(const video_source *source)

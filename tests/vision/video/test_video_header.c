@@ -1,12 +1,17 @@
 /* What is read of a video file before a demuxer sees it: bytes that are there, and where a GIF ends. */
 #include "vision/video/video_header.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/file.h"
 #include "tests/check.h"
 #include "tests/guard.h"
+#include "tests/one_fails.h"
+
+ONE_FAILS(ssize_t, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at), (errno = EIO, -1))
 
 enum { MOST = 2048 };
 
@@ -22,10 +27,10 @@ static void test_reading(void)
     char name[] = "/tmp/parley_header_XXXXXX";
     const int fd = mkstemp(name);
     CHECK(fd >= 0 && write(fd, "0123456789more", 14) == 14 && unlink(name) == 0);
-    uint8_t *bytes = guard_copy("0123456789", 10);
+    uint8_t *text = guard_copy("0123456789", 10);
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         for (int k = 0; k < 2; k++) {
-            const video_source source = {.data = k ? NULL : bytes, .bytes = 10, .fd = k ? fd : -1};
+            const video_source source = {.data = k ? NULL : text, .bytes = 10, .fd = k ? fd : -1};
             uint8_t got[16] = "________________";
             const size_t n = CASES[i].n < sizeof got ? CASES[i].n : 0;
             CHECK_INT(video_read_at(&source, CASES[i].at, got, CASES[i].n), CASES[i].is_there);
@@ -33,7 +38,7 @@ static void test_reading(void)
             CHECK(got[n] == '_');
         }
     }
-    guard_free(bytes);
+    guard_free(text);
     close(fd);
 }
 
@@ -95,9 +100,36 @@ static void test_gifs(void)
     }
 }
 
+/* Of a file that cannot be read in one place nobody can say that it is whole. */
+static void test_refused_reads(void)
+{
+    static const char *const names[] = {"vp9.webm", "h264_faststart.mp4", "mpeg4.avi",
+                                        "gif.gif",  "webp.webp",          "apng.png"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        char path[4200];
+        uint8_t head[16];
+        CHECK(file_join(path, sizeof path, check_data("videos"), names[i]));
+        const int fd = open(path, O_RDONLY | O_CLOEXEC);
+        const video_source source = {.fd = fd, .bytes = (size_t)lseek(fd, 0, SEEK_END)};
+        CHECK(video_read_at(&source, 0, head, sizeof head));
+        const video_format format = video_sniff(head, sizeof head);
+        one_fails(NULL, 0);
+        CHECK(video_is_complete(&source, format));
+        const int n_calls = one_fails_counted("pread");
+        CHECK(n_calls > 0);
+        for (int n = 1; n <= n_calls; n++) {
+            one_fails("pread", n);
+            CHECK(!video_is_complete(&source, format));
+            CHECK(one_fails_over());
+        }
+        close(fd);
+    }
+}
+
 int main(void)
 {
     test_reading();
     test_gifs();
+    test_refused_reads();
     CHECK_DONE();
 }
