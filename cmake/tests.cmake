@@ -196,6 +196,7 @@ set(failing pread av_packet_alloc av_new_packet av_frame_alloc av_malloc av_strd
     avcodec_send_packet avcodec_receive_frame av_read_frame sws_alloc_context sws_init_context)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_left_behind PRIVATE ${failing})
+target_link_options(test_disk_calls PRIVATE -Wl,--wrap=hash_stream_create,--wrap=pthread_cond_wait)
 target_link_options(test_video PRIVATE -Wl,--wrap=avcodec_send_packet)
 target_link_options(test_image_files PRIVATE -Wl,--wrap=av_packet_alloc,--wrap=avcodec_parameters_alloc)
 # What the engine of a transcript calls, and its cache on disk (tests/engine/transcript_calls.h).

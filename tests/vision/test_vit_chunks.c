@@ -175,6 +175,29 @@ static void record_tower(const char *name, const char *hidden)
     safetensors_close(&s.file);
 }
 
+/* What a tower says that it takes, with kernels that work on one frame at a time. */
+static void check_scratch(const char *name, size_t of_one, size_t of_many)
+{
+    static const char *const none[] = {NULL};
+    char path[256];
+    source s = {.zeros = none};
+    compute *c = NULL;
+    vit *v = NULL;
+    err_detail d = {0};
+    snprintf(path, sizeof path, "%s/model.safetensors", name);
+    CHECK(safetensors_open(&s.file, check_data(path)));
+    CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 1, .cpu_mask = 0}, &d), d);
+    CHECK_OK(vit_open(&v, json_folder(check_data(name)), &(tensor_source){.find = find, .ctx = &s}, c, &d),
+             d);
+    const size_t area =
+        (size_t)(vit_get_config(v)->spatial_merge_size * vit_get_config(v)->spatial_merge_size);
+    CHECK_INT(vit_scratch_bytes(v, area), of_one);
+    CHECK_INT(vit_scratch_bytes(v, 1000 * area), of_many);
+    vit_close(v);
+    compute_destroy(c);
+    safetensors_close(&s.file);
+}
+
 int main(void)
 {
     /* The outputs of attention, and positions that depend on the size of the image. */
@@ -183,17 +206,19 @@ int main(void)
     static const struct {
         const char *name, *hidden;
         const char *const *zeros;
+        size_t of_one, of_many; /* bytes of an image of one token, and of a thousand */
     } towers[] = {
-        {"tiny", "tiny, hidden", all},
-        {"tiny_vl_moe", "tiny_vl_moe, hidden", all},
-        {"tiny_gemma4_images", "tiny_gemma4_images, hidden", all},
-        {"tiny_qwen2_vl", "tiny_qwen2_vl, hidden", all},
-        {"tiny_gemma4_clipped", "tiny_gemma4_clipped, hidden", all},
-        {"tiny_qwen2_5_vl", "tiny_qwen2_5_vl, hidden", whole_frames},
+        {"tiny", "tiny, hidden", all, 6967312, 11067208},
+        {"tiny_vl_moe", "tiny_vl_moe, hidden", all, 1770896, 3185480},
+        {"tiny_gemma4_images", "tiny_gemma4_images, hidden", all, 9438224, 18653000},
+        {"tiny_qwen2_vl", "tiny_qwen2_vl, hidden", all, 755088, 2169672},
+        {"tiny_gemma4_clipped", "tiny_gemma4_clipped, hidden", all, 10359824, 19574600},
+        {"tiny_qwen2_5_vl", "tiny_qwen2_5_vl, hidden", whole_frames, 755092, 2173672},
     };
     for (size_t i = 0; i < ARRAY_LEN(towers); i++) {
         check_tower(towers[i].name, towers[i].zeros);
         record_tower(towers[i].name, towers[i].hidden);
+        check_scratch(towers[i].name, towers[i].of_one, towers[i].of_many);
     }
     sums_check("vision/tower_sums.txt", 2e-4);
     CHECK_DONE();

@@ -34,6 +34,7 @@ enum { MOST_FDS = 1024, MOST_NAMES = 64, HEX = 2 * HASH_BYTES, LONG = SEQ_PAGE_T
 static char folder[FOLDER_NAME + 8];
 static atomic_bool is_watched; /* calls are ours while it is */
 static atomic_bool is_mine[MOST_FDS];
+static atomic_bool is_awaited;    /* reads wait for who waits for the end of a load */
 static int32_t n_calls, fails_at; /* the nth fails; 0: none */
 static bool is_slow; /* reads and writes are interrupted, and do one byte, or half, of what they could */
 static bytes calls;  /* of the step that runs */
@@ -161,6 +162,9 @@ static ssize_t most_of(int fd, const char *name, size_t n)
 
 ssize_t my_read(int fd, void *data, size_t n)
 {
+    while (is_ours(fd) && is_awaited) {
+        usleep(50);
+    }
     const ssize_t most = most_of(fd, "read", n);
     return most < 0 ? -1 : syscall(SYS_read, fd, data, (size_t)most);
 }
@@ -223,6 +227,31 @@ int my_utimensat(int dir, const char *name, const struct timespec *times, int fl
 {
     const bool fails = is_ours(dir) && meets("utimensat", name);
     return fails ? -1 : (int)syscall(SYS_utimensat, dir, name, times, flags);
+}
+
+/* What files are checked by. */
+hash_stream *__real_hash_stream_create(void);
+hash_stream *__wrap_hash_stream_create(void);
+hash_stream *__wrap_hash_stream_create(void)
+{
+    return is_watched && meets("hash", NULL) ? NULL : __real_hash_stream_create();
+}
+
+/* A load does not end before somebody waits for it, who is told then, long before he loses patience. */
+static pthread_t waiting;
+int __real_pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m);
+int __wrap_pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m);
+int __wrap_pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
+{
+    if (!is_awaited || !pthread_equal(waiting, pthread_self())) {
+        return __real_pthread_cond_wait(c, m);
+    }
+    struct timespec until;
+    is_awaited = false;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 20;
+    CHECK_INT(pthread_cond_timedwait(c, m, &until), 0);
+    return 0;
 }
 
 /* The names of the folder that is read, by their letters. */
@@ -453,6 +482,25 @@ static void find_given(player *p, uint64_t scope, int which, int32_t n, const ch
     }
 }
 
+/* Nobody wants what is read any more. */
+static void leave_load(player *p, uint64_t scope, int which, int32_t n, const char *step)
+{
+    uint64_t key[1 + LONG];
+    disk_hit hit;
+    make_key(key, scope, which, n);
+    if (!p->dc || !disk_cache_find(p->dc, key, 1 + (size_t)n, 0, &hit)) {
+        tell(p, step, "not there");
+        return;
+    }
+    waiting = pthread_self();
+    is_awaited = true;
+    disk_load *l = disk_cache_load(p->dc, &hit, key, seq_snapshot_alloc(p->seq, hit.n_tokens, hit.mtp_len));
+    CHECK(l != NULL);
+    disk_load_free(p->dc, l);
+    is_awaited = false; /* a load that failed had ended before */
+    tell(p, step, "left");
+}
+
 static void clear(player *p, const uint64_t *scope)
 {
     if (p->dc) {
@@ -503,6 +551,7 @@ static void play(player *p, int32_t fails)
     close_it(p);
     open_it(p, "open again");
     load(p, MINE, 0, LONG, "load mine");
+    leave_load(p, MINE, 0, LONG, "leave what is loaded");
     load(p, YOURS, 0, SHORT, "load yours");
     save(p, MINE, 0, LONG, "kept", "the name is another's now");
     find_given(p, MINE, 0, LONG, "kept", false, "load by name");
@@ -528,6 +577,15 @@ static void play(player *p, int32_t fails)
     load(p, MINE, 0, LONG, "load mine");
     load(p, MINE, 1, LONG, "load the other of mine");
     close_it(p);
+    for (uint64_t less = 0; less <= 2; less += 2) { /* half of it is what a name takes, or a byte less */
+        p->options.budget =
+            2 * (DISK_HEADER_BYTES + p->options.block_bytes + 4096 + p->options.own_bytes) - less;
+        open_it(p, less ? "open with too little room for a name" : "open with room for a name");
+        clear(p, NULL);
+        save(p, MINE, 0, SHORT, "just", "save it with a name");
+        close_it(p);
+    }
+    p->options.budget = all;
     is_watched = false;
     free_listed();
     said_end();
