@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "tests/folder.h"
+#include "tests/said.h"
 
 static mcp_config *read_text(const char *text, const char *tools)
 {
@@ -167,11 +168,150 @@ static void test_names(void)
     mcp_config_destroy(c);
 }
 
+/* ---- texts, lists and objects of texts ---- */
+
+static void show(char *out, size_t cap, const char *what, const mcp_words *w)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        const size_t n = strlen(out);
+        snprintf(out + n, cap - n, "%s%s%s", n ? " " : "", what, w->items[i]);
+    }
+}
+
+/* The words of an entry, "!" and what is wrong. */
+static void check_entry(const char *entry, const char *expected)
+{
+    char text[400], shown[1024] = "";
+    snprintf(text, sizeof text, "{\"mcpServers\":{\"a\":%s}}", entry);
+    mcp_config *c = read_text(text, NULL);
+    const mcp_server_config *s = &c->servers[0];
+    show(shown, sizeof shown, "", &s->argv);
+    show(shown, sizeof shown, "env ", &s->env);
+    show(shown, sizeof shown, "header ", &s->headers);
+    show(shown, sizeof shown, "host ", &s->domains);
+    const size_t n = strlen(shown);
+    snprintf(shown + n, sizeof shown - n, "%s%s%s%s", s->cwd ? " in " : "", s->cwd ? s->cwd : "",
+             s->problem[0] ? " !" : "", s->problem);
+    CHECK_STR(shown, expected);
+    mcp_config_destroy(c);
+}
+
+static void test_texts(void)
+{
+    static const char *const ROWS[][2] = {
+        {"{\"command\":\"${GIVEN}\"}", "value"},
+        {"{\"command\":\"a${GIVEN}b${env:GIVEN}c\",\"cwd\":\"/${GIVEN}\"}", "avaluebvaluec in /value"},
+        {"{\"command\":\"${GIVEN:-other}\"}", "value"},
+        {"{\"command\":\"${MISSING:-other}\"}", "other"},
+        {"{\"command\":\"${env:MISSING:-o:-p}x\"}", "o:-px"},
+        {"{\"command\":\"x${MISSING:-}\"}", "x"},
+        {"{\"command\":\"x\",\"args\":[\"${MISSING}\"]}",
+         "x  !the variable MISSING of the environment is not set"},
+        {"{\"command\":\"x\",\"args\":[\"${env:MISSING}\"]}",
+         "x  !the variable MISSING of the environment is not set"},
+        {"{\"command\":\"x\",\"args\":[\"${MISSING:}\"]}",
+         "x  !the variable MISSING: of the environment is not set"},
+        {"{\"command\":\"x\",\"args\":[\"${env:}\"]}", "x  !the variable env: of the environment is not set"},
+        {"{\"command\":\"x\",\"args\":[\"${MISSING:other}\"]}",
+         "x  !the variable MISSING:other of the environment is not set"},
+        {"{\"command\":\"x\",\"args\":[\"$GIVEN\",\"${GIVEN\",\"{GIVEN}\",\"$\"]}",
+         "x $GIVEN ${GIVEN {GIVEN} $"},
+        {"{\"command\":\"x\",\"args\":null,\"env\":null}", "x"},
+        {"{\"command\":\"x\",\"args\":\"1\"}", "x !args must be a list of texts"},
+        {"{\"command\":\"x\",\"args\":{}}", "x !args must be a list of texts"},
+        {"{\"command\":\"x\",\"args\":[\"1\",2,\"3\"]}", "x 1 !args must be a list of texts"},
+        {"{\"command\":\"x\",\"args\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\"]}",
+         "x 1 2 3 4 5 6 7 8"},
+        {"{\"command\":\"x\",\"env\":[]}", "x !env must be an object of texts"},
+        {"{\"command\":\"x\",\"env\":{\"A\":\"1\",\"B\":2}}",
+         "x env A=1 env B= !env.B must be a text on one line"},
+        {"{\"command\":\"x\",\"env\":{\"\":\"1\"}}", "x env =1 !env. must be a text on one line"},
+        {"{\"command\":\"x\",\"env\":{\"A=B\":\"1\"}}", "x env A=B=1 !env.A=B must be a text on one line"},
+        {"{\"command\":\"x\",\"env\":{\"A\":\"1\\n2\"}}", "x env A=1\n2 !env.A must be a text on one line"},
+        {"{\"url\":\"http://h/\",\"headers\":{\"X-A\":\"${GIVEN}\",\"X-B\":\"b\"}}",
+         "header X-A: value header X-B: b"},
+        {"{\"url\":\"http://h/\",\"headers\":{\"X A\":\"1\"}}",
+         "header X A: 1 !headers.X A must be a text on one line"},
+        {"{\"url\":\"http://h/\",\"headers\":3}", " !headers must be an object of texts"},
+        {"{\"url\":\"${MISSING}\"}", " !the variable MISSING of the environment is not set"},
+        {"{\"builtin\":\"fetch\",\"domains\":\"h\"}", "host * !domains must be a list of texts"},
+        {"{\"builtin\":\"fetch\",\"domains\":[\"${GIVEN}\",\"*.h\"]}", "host value host *.h"},
+    };
+    static const char *const INHERITED[] = {"PATH", "HOME",   "USER",     "LOGNAME", "SHELL",
+                                            "LANG", "LC_ALL", "LC_CTYPE", "TZ",      "TMPDIR"};
+    for (size_t i = 0; i < ARRAY_LEN(INHERITED); i++) {
+        unsetenv(INHERITED[i]);
+    }
+    unsetenv("MISSING");
+    setenv("GIVEN", "value", 1);
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        check_entry(ROWS[i][0], ROWS[i][1]);
+    }
+    char *words[] = {"one", "two", "three", NULL};
+    CHECK(mcp_words_have(&(mcp_words){.items = words, .n = 3}, "three"));
+    CHECK(!mcp_words_have(&(mcp_words){.items = words, .n = 2}, "three"));
+}
+
+/* The longest text, name of a variable and variable that there may be, and one byte more. */
+static void test_lengths(void)
+{
+    enum { MOST = 64 << 10, NAME = 255 };
+    static char value[MOST + 2];
+    char name[NAME + 2], text[NAME + 100];
+    for (size_t more = 0; more < 2; more++) {
+        memset(value, 'v', MOST + more);
+        setenv("LONG", value, 1);
+        mcp_config *c = read_text("{\"mcpServers\":{\"a\":{\"command\":\"${LONG}\"}}}", NULL);
+        const mcp_server_config *s = &c->servers[0];
+        CHECK_STR(s->problem, more ? "one of its texts is longer than 65536 bytes" : "");
+        CHECK_INT(s->argv.n, !more);
+        CHECK(more || strcmp(s->argv.items[0], value) == 0);
+        mcp_config_destroy(c);
+        setenv("PATH", value + 1, 1);
+        setenv("HOME", value + 1 + !more, 1);
+        c = read_text("{\"mcpServers\":{\"a\":{\"command\":\"x${LONG:-x}\"}}}", NULL);
+        CHECK_STR(c->servers[0].problem, "one of its texts is longer than 65536 bytes");
+        CHECK_INT(c->servers[0].env.n, more ? 0 : 2);
+        mcp_config_destroy(c);
+        memset(name, 'n', sizeof name);
+        name[NAME + more] = '\0';
+        setenv(name, "by name", 1);
+        snprintf(text, sizeof text, "{\"mcpServers\":{\"a\":{\"command\":\"x${%s:-other}\"}}}", name);
+        c = read_text(text, NULL);
+        CHECK_STR(c->servers[0].argv.items[0], more ? "xother" : "xby name");
+        mcp_config_destroy(c);
+    }
+    unsetenv("PATH");
+    unsetenv("HOME");
+}
+
+/* What is no object of servers. */
+static void test_files(void)
+{
+    static const char *const TEXTS[] = {"{}", "[]", "3", "{\"mcpServers\":[]}", "{\"mcpServers\":null}"};
+    char folder[FOLDER_NAME], path[FOLDER_NAME + 16];
+    folder_make(folder);
+    snprintf(path, sizeof path, "%s/mcp.json", folder);
+    for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
+        mcp_config *c = NULL;
+        err_detail d = {0};
+        FILE *f = fopen(path, "w");
+        CHECK(f && fputs(TEXTS[i], f) >= 0);
+        CHECK(f && fclose(f) == 0);
+        CHECK_INT(mcp_config_read(&c, path, NULL, &d), ERR_INVALID);
+        CHECK_HAS(d.text, "/mcp.json has no object mcpServers: {\"mcpServers\": {\"NAME\": {...}}}");
+        CHECK(!c);
+    }
+}
+
 int main(void)
 {
     test_environment();
     test_entries();
     test_tools();
     test_names();
+    test_texts();
+    test_lengths();
+    test_files();
     CHECK_DONE();
 }

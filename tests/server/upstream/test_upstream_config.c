@@ -2,8 +2,10 @@
 #include "server/upstream/upstream_config.h"
 
 #include "base/limits.h"
+#include "server/media/fetch.h"
 #include "server/upstream/upstream_models.h"
-#include "tests/check.h"
+#include "tests/folder.h"
+#include "tests/said.h"
 
 static upstream_config c;
 
@@ -295,6 +297,59 @@ static void test_bodies(void)
     json_free(doc);
 }
 
+/* ---- a file of certificates, and what has no room ---- */
+
+static void write_text(const char *path, const char *text, size_t n)
+{
+    FILE *f = fopen(path, "w");
+    CHECK(f && fwrite(text, 1, n, f) == n);
+    CHECK(f && fclose(f) == 0);
+}
+
+static void test_certificates(void)
+{
+    static const char PEM[] = "a name\n-----BEGIN CERTIFICATE-----\n", ALMOST[] = "-----BEGIN";
+    char folder[FOLDER_NAME], path[FOLDER_NAME + 16];
+    folder_make(folder);
+    snprintf(path, sizeof path, "%s/ca.pem", folder);
+    REFUSED("/ca.pem cannot be read", .ca_file = path);
+    REFUSED("cannot be read", .ca_file = folder);
+    write_text(path, "", 0);
+    REFUSED("/ca.pem holds no certificate (PEM)", .ca_file = path);
+    write_text(path, ALMOST, strlen(ALMOST));
+    REFUSED("holds no certificate", .ca_file = path);
+    write_text(path, PEM, strlen(PEM));
+    TAKEN(.servers = "a=https://h", .ca_file = path);
+    CHECK_STR(c.ca_file, path);
+    REFUSED("has no scheme", .servers = "a=h", .ca_file = path);
+    const size_t most = (size_t)8 << 20;
+    for (size_t n = most; n <= most + 1; n++) {
+        char *large = calloc(1, n);
+        CHECK(large != NULL);
+        memset(large, ' ', n);
+        memcpy(large, PEM, sizeof PEM - 1);
+        write_text(path, large, n);
+        if (n == most) {
+            TAKEN(.ca_file = path);
+        } else {
+            REFUSED("cannot be read", .ca_file = path);
+        }
+        free(large);
+    }
+}
+
+/* The name with its address. */
+static void test_lengths(void)
+{
+    char text[FETCH_URL_MAX + UPSTREAM_NAME_MAX + 8];
+    for (int more = 0; more < 2; more++) {
+        snprintf(text, sizeof text, "a=http://%0*d",
+                 FETCH_URL_MAX + UPSTREAM_NAME_MAX - 1 - (int)strlen("a=http://") + more, 0);
+        CHECK_HAS(read_all((upstream_settings){.servers = text}),
+                  more ? "--upstream: an address is longer than 4096 bytes" : "--upstream a: http://000");
+    }
+}
+
 /* ---- what a server says of its models ---- */
 
 /* "id engine context images videos|.." or the error's text. */
@@ -397,6 +452,8 @@ int main(void)
     test_settings();
     test_rules();
     test_bodies();
+    test_certificates();
+    test_lengths();
     upstream_config_deinit(&c);
     CHECK_INT(c.n_servers, 0);
     CHECK_DONE();
