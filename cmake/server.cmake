@@ -41,7 +41,8 @@ set_target_properties(parley PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPAT
 # comes first, so that the linker never looks for these functions in the engine's library.
 enable_testing()
 set(fake_sources ${CMAKE_SOURCE_DIR}/tests/server/fake_options.c ${CMAKE_SOURCE_DIR}/tests/server/fake_engine.c
-    ${CMAKE_SOURCE_DIR}/tests/server/fake_engine_rest.c ${CMAKE_SOURCE_DIR}/tests/server/fake_media.c)
+    ${CMAKE_SOURCE_DIR}/tests/server/fake_engine_rest.c ${CMAKE_SOURCE_DIR}/tests/server/fake_media.c
+    ${CMAKE_SOURCE_DIR}/tests/server/fake_said.c)
 add_executable(parley_fake tests/server/fake_main.c ${fake_sources})
 target_link_libraries(parley_fake PRIVATE parley_server)
 # So that a test can hold up the disk: fake_main.c.

@@ -5,6 +5,7 @@
  *     !think    answer inside a think block first !fail       fail after some tokens
  *     !think=N  with N characters of thoughts     !fast       a 20th of a millisecond between events, not a whole
  *     !queued   report a place in the queue       !phases     report vision and prefill progress
+ *     !phases=MS  that, and wait as long behind each
  *     !who      say the request's scope and switches  !recall say the role and the text of every message
  *     !which    say the model's name              !choice     say which of several answers it is
  *     !raw      what follows is the answer, as it stands (!think writes its block in front of it)
@@ -14,7 +15,8 @@
  *
  * The model's name is that of its folder. Loading fails for lack of memory if a file "refuse" is in
  * it, and as damaged with a file "corrupt"; it goes on as long as there is a file "slow". With a
- * file "blind" it sees no images, with a file "ranks" it is a reranker, with a file "heavy" it has 3 MiB of weights.
+ * file "blind" it sees no images, with a file "ranks" it is a reranker, with a file "heavy" it has 3 MiB of weights. One
+ * whose folder has the name "films" sees videos, too, "disk" keeps prefixes on a disk, "tight" leaves 92 KiB to requests.
  *
  * An image must start like a PNG and end with IEND, else it is "damaged".
  */
@@ -38,9 +40,6 @@
  * can be. */
 enum { N_CTX = 20000, N_SLOTS = 4, MAX_WAITING = 80, TOKENS_PER_EVENT = 4, LONG = 20000, CACHED = 3 };
 
-/* How thoughts begin. */
-static const char OPENING[] = "<think>\nLet me think.";
-
 /* The double's own memory, which must not be what fails where memory is made to. */
 static void *take(size_t n, size_t size)
 {
@@ -58,7 +57,10 @@ struct gen_request {
     int delay_ms;
     double pace_ms; /* between events without a delay */
     bool fails, sticks, reports_queue, reports_phases;
+    int phase_ms, n_phases; /* the wait behind each that is reported; those that were */
     int32_t n_top;
+    size_t n_prompt,
+        n_scored;   /* the prompt is scored before the answer, which begins like it; 0: it is not */
     float *vectors; /* [n_vectors, vector_size] in place of an answer; NULL: none */
     size_t n_vectors;
     int32_t vector_size;
@@ -66,9 +68,9 @@ struct gen_request {
     uint64_t id;
     size_t done;
     double submitted_ms, next_ms, paced_ms; /* paced_ms: of a clock that no test stops */
-    bool started, admitted; /* {lock} admitted: it has a place in the list, and has not been handed over */
-    atomic_bool cancelled;  /* also while a step of it runs */
-    bool ends_thinking;     /* {lock} until the step that heeds it */
+    bool admitted;         /* {lock} it has a place in the list, and has not been handed over */
+    atomic_bool cancelled; /* also while a step of it runs */
+    bool ends_thinking;    /* {lock} until the step that heeds it */
     gen_request *next;
     gen_request *behind; /* as gen_request_next; NULL once it is submitted */
 };
@@ -109,28 +111,6 @@ static void sleep_ms(int ms)
 
 /* ---- prepare ---- */
 
-static int option(const char *text, const char *name, int otherwise)
-{
-    const char *p = strstr(text, name);
-    if (!p) {
-        return otherwise;
-    }
-    p += strlen(name);
-    return *p == '=' ? (int)strtol(p + 1, NULL, 10) : 1;
-}
-
-static void append_plain(bytes *out, const char *text)
-{
-    while (*text) {
-        if (*text == '!') {
-            text += strcspn(text, " ");
-            text += *text == ' ';
-        } else {
-            bytes_append_char(out, *text++);
-        }
-    }
-}
-
 static err_code check_image(const chat_part *p, err_detail *d)
 {
     static const unsigned char png[] = {0x89, 'P', 'N', 'G'};
@@ -166,47 +146,6 @@ static err_code wait_in_prepare(const prepare_hooks *hooks, err_detail *d)
     return ERR_OK;
 }
 
-static void write_answer(bytes *out, const char *said, int n_images)
-{
-    int len = option(said, "!len", -1);
-    const char *raw = strstr(said, "!raw ");
-    if (strstr(said, "!think")) {
-        bytes_append_str(out, OPENING);
-        for (int i = option(said, "!think", 0); i > 1; i--) {
-            bytes_append_char(out, '.');
-        }
-        bytes_append_str(out, "\n</think>\n\n");
-    }
-    if (raw) {
-        bytes_append_str(out, raw + 5);
-        return;
-    }
-    for (int i = 0; i < n_images; i++) {
-        bytes_append_str(out, "[image] ");
-    }
-    for (int i = 0; i < len; i++) {
-        bytes_append_char(out, i % 10 == 9 ? ' ' : (char)('a' + i % 26));
-    }
-    if (len < 0) {
-        bytes_append_str(out, "You said: ");
-        append_plain(out, said);
-    }
-}
-
-/* " role:text" of every message, without the words that steer. */
-static void write_messages(bytes *out, const chat_input *in)
-{
-    static const char *const ROLES[] = {
-        [CHAT_SYSTEM] = "system", [CHAT_USER] = "user", [CHAT_ASSISTANT] = "assistant", [CHAT_TOOL] = "tool"};
-    for (size_t i = 0; i < in->n_messages; i++) {
-        const chat_message *m = &in->messages[i];
-        bytes_printf(out, " %s:", ROLES[m->role]);
-        for (size_t k = 0; k < m->n_parts; k++) {
-            append_plain(out, m->parts[k].kind == CHAT_TEXT ? m->parts[k].text : "[image]");
-        }
-    }
-}
-
 /* Puts the other answers behind r. */
 static void add_choices(gen_request *r, const char *said, int32_t n)
 {
@@ -214,6 +153,7 @@ static void add_choices(gen_request *r, const char *said, int32_t n)
         gen_request *other = take(1, sizeof *other);
         *other = *r;
         other->behind = NULL;
+        other->n_prompt = 0; /* those of the first are for all */
         other->text = take(r->len + 16, 1);
         other->len =
             (size_t)snprintf(other->text, r->len + 16, strstr(said, "!choice") ? "%s%d" : "%s", r->text, i);
@@ -262,7 +202,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     gen_request *r = take(1, sizeof *r);
     bytes text;
     bytes_init(&text, 1 << 24);
-    write_answer(&text, said, n_images);
+    fake_write_answer(&text, said, n_images);
     if (strstr(said, "!who")) {
         bytes_printf(&text, " scope=%016llx mtp=%d cache=%d", (unsigned long long)in->scope,
                      !in->params.no_draft, !in->params.no_cache);
@@ -274,7 +214,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
         bytes_printf(&text, " model=%s", e->name);
     }
     if (strstr(said, "!recall")) {
-        write_messages(&text, in);
+        fake_write_messages(&text, in);
     }
     bytes_append_char(&text, '\0');
     if (text.failed) {
@@ -294,12 +234,13 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
                            .may_think = thinks,
                            .think = e->opt.reasoning_form ? think_form_find(e->opt.reasoning_form) : NULL,
                            .n_images = n_images};
-    r->delay_ms = option(said, "!delay", 0);
+    r->delay_ms = fake_option(said, "!delay", 0);
     r->pace_ms = strstr(said, "!fast") ? 0.05 : 1.0;
     r->fails = strstr(said, "!fail") != NULL;
     r->sticks = strstr(said, "!stuck") != NULL;
     r->reports_queue = strstr(said, "!queued") != NULL;
     r->reports_phases = strstr(said, "!phases") != NULL;
+    r->phase_ms = strstr(said, "!phases=") ? fake_option(said, "!phases", 0) : 0;
     r->n_top = in->params.n_top_logprobs;
     add_choices(r, said, in->params.n_choices);
     *out = r;
@@ -316,6 +257,7 @@ err_code engine_prepare_text(engine *e, gen_request **out, const char *prompt, s
     r->len = params->max_tokens >= 0 && (size_t)params->max_tokens < len ? (size_t)params->max_tokens : len;
     r->info = (gen_request_info){.n_prompt_tokens = (int32_t)len, .max_tokens = (int32_t)r->len};
     r->n_top = params->n_top_logprobs;
+    r->n_prompt = params->scores_prompt ? len : 0;
     add_choices(r, prompt, params->n_choices);
     *out = r;
     return ERR_OK;
@@ -418,16 +360,51 @@ static void cut_thoughts(gen_request *r)
     }
 }
 
+/* The next phases; true if something is waited for behind one. */
+static bool report_phases(engine *e, gen_request *r)
+{
+    static const struct {
+        gen_phase phase;
+        int32_t processed, total;
+    } PHASES[] = {{GEN_PHASE_VISION, 1, 2}, {GEN_PHASE_PREFILL, 64, 128}, {GEN_PHASE_PREFILL, 128, 128}};
+    while (r->reports_phases && r->n_phases < (int)ARRAY_LEN(PHASES)) {
+        const int i = r->n_phases++;
+        send_progress(e, r, PHASES[i].phase, PHASES[i].processed, PHASES[i].total);
+        if (r->phase_ms > 0) {
+            r->next_ms = clock_ms() + r->phase_ms;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Scores the next tokens of the prompt. */
+static void score(engine *e, gen_request *r)
+{
+    gen_event *event = new_event(r, GEN_PROMPT);
+    event->logprobs = take(GEN_EVENT_TOKENS, sizeof *event->logprobs);
+    while (event->n_tokens < GEN_EVENT_TOKENS && r->n_scored < r->n_prompt) {
+        gen_logprob *one = &event->logprobs[event->n_tokens];
+        const int32_t token = (unsigned char)r->text[r->n_scored];
+        const bool has_top = r->n_top > 0 && r->n_scored > 0;
+        *one = (gen_logprob){.logprob = r->n_scored++ > 0 ? -0.5f : NAN, .n_top = has_top};
+        one->top_ids[0] = token;
+        one->top_logprobs[0] = -0.5f;
+        event->tokens[event->n_tokens++] = token;
+    }
+    event->processed = (int32_t)r->n_scored;
+    event->total = (int32_t)r->n_prompt;
+    send(e, event);
+}
+
 /* One step of one request; true when it is over. */
 static bool step(engine *e, gen_request *r)
 {
-    if (!r->started) {
-        r->started = true;
-        if (r->reports_phases) {
-            send_progress(e, r, GEN_PHASE_VISION, 1, 2);
-            send_progress(e, r, GEN_PHASE_PREFILL, 64, 128);
-            send_progress(e, r, GEN_PHASE_PREFILL, 128, 128);
-        }
+    if (!r->cancelled && report_phases(e, r)) {
+        return false;
+    }
+    while (r->n_scored < r->n_prompt) { /* before the other choices begin */
+        score(e, r);
     }
     if (r->sticks && r->done > 4) {
         e->stalls = true;
@@ -454,6 +431,10 @@ static bool step(engine *e, gen_request *r)
                                           : GEN_FINISH_LENGTH;
         event->error = failed ? ERR_INTERNAL : ERR_OK;
         snprintf(event->message, sizeof event->message, "%s", failed ? "secret detail 0xdeadbeef" : "");
+        pthread_mutex_lock(&e->lock);
+        e->status.n_generated_tokens += r->done; /* whoever hears of the end finds it counted */
+        e->status.n_steps++;
+        pthread_mutex_unlock(&e->lock);
         send(e, event);
         return true;
     }
@@ -486,7 +467,6 @@ static void unlink_request(engine *e, gen_request *r)
     }
     *p = r->next;
     e->n_list--;
-    e->status.n_generated_tokens += r->done;
 }
 
 static bool is_due(const gen_request *r, double now)
@@ -557,7 +537,7 @@ static void *engine_thread(void *ctx)
             pthread_mutex_lock(&e->lock);
             continue;
         }
-        if (due->ends_thinking && due->done >= sizeof OPENING - 1) {
+        if (due->ends_thinking && due->done >= FAKE_OPENING) {
             due->ends_thinking = false;
             cut_thoughts(due);
         }
@@ -566,7 +546,7 @@ static void *engine_thread(void *ctx)
         bool over = step(e, due);
         pthread_mutex_lock(&e->lock);
         e->steps = false;
-        e->status.n_steps++;
+        e->status.n_steps += !over;
         if (over) {
             unlink_request(e, due);
             gen_request_free(due);
@@ -721,6 +701,7 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
                                 .n_copied = 20,
                                 .n_copied_accepted = 15,
                                 .n_parked_steps = 2};
+    fake_be(slash ? slash + 1 : "", &e->info, &e->status, opt->memory);
     gen_params_init(&e->info.defaults);
     e->info.defaults.temperature = 0.0f;
     pthread_mutex_init(&e->lock, NULL);

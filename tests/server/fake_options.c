@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Options about other servers; false for another one. */
-static bool read_upstream(serve_options *opt, const char *name, const char *value)
+static bool read_upstream(serve_options *opt, const char *name, char *value)
 {
     if (strcmp(name, "--upstream") == 0) {
         opt->upstreams.servers = value;
@@ -15,6 +15,9 @@ static bool read_upstream(serve_options *opt, const char *name, const char *valu
     } else if (strcmp(name, "--upstream-model") == 0) {
         opt->upstreams.models = value;
     } else if (strcmp(name, "--route") == 0) {
+        for (char *c = value; (c = strchr(c, '+'));) { /* words hold no spaces */
+            *c = ' ';
+        }
         opt->upstreams.rules = value;
     } else if (strcmp(name, "--local-only") == 0) {
         opt->upstreams.local_only = strcmp(value, "on") == 0;
@@ -34,6 +37,13 @@ static bool read_upstream(serve_options *opt, const char *name, const char *valu
     return true;
 }
 
+static err_code inspect(bytes *out, const char *path, const char *mmproj, bool as_json, err_detail *detail)
+{
+    (void)path, (void)mmproj, (void)as_json, (void)detail;
+    bytes_append_str(out, "a table");
+    return ERR_OK;
+}
+
 /* Models of a hub at which nobody listens, with this cache. */
 static hub_jobs *open_hub(const char *cache)
 {
@@ -41,10 +51,27 @@ static hub_jobs *open_hub(const char *cache)
     err_detail detail;
     unsetenv("HF_TOKEN");
     if (setenv("HF_HUB_CACHE", cache, 1) != 0 || setenv("HF_ENDPOINT", "http://127.0.0.1:1", 1) != 0 ||
-        hub_jobs_create(&jobs, &(hub_jobs_hooks){0}, &detail) != ERR_OK) {
+        hub_jobs_create(&jobs, &(hub_jobs_hooks){.inspect = inspect}, &detail) != ERR_OK) {
         fprintf(stderr, "fake_main: no hub\n");
     }
     return jobs;
+}
+
+/* MCP servers: of a file, or built-in ones. */
+static bool read_tools(fake_options *f, const char *file, const char *tools)
+{
+    err_detail detail;
+    err_code err = mcp_config_read(&f->tools, file, tools, &detail);
+    err = err == ERR_OK && mcp_config_spawns(f->tools) ? mcp_spawner_create(&f->spawner, f->tools, &detail)
+                                                       : err;
+    if (err != ERR_OK) {
+        fprintf(stderr, "fake_main: %s\n", detail.text);
+        return false;
+    }
+    f->serve.mcp = f->tools;
+    f->serve.mcp_spawner = f->spawner;
+    f->serve.tool_rounds = 3;
+    return true;
 }
 
 /* Options about several models; false for another one. */
@@ -117,7 +144,8 @@ bool fake_options_read(fake_options *f, int argc, char **argv)
     opt->allowed_origins = f->origins;
     opt->media_domains = f->domains;
     for (int i = 0; i + 1 < argc; i += 2) {
-        const char *name = argv[i], *value = argv[i + 1];
+        const char *name = argv[i];
+        char *value = argv[i + 1];
         if (strcmp(name, "--port") == 0) {
             opt->port = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--host") == 0) {
@@ -178,14 +206,12 @@ bool fake_options_read(fake_options *f, int argc, char **argv)
             engine_opt->model_dir = value;
         } else if (strcmp(name, "--alias") == 0) {
             opt->alias = value;
-        } else if (strcmp(name, "--tools") == 0) {
-            err_detail detail;
-            if (mcp_config_read(&f->tools, NULL, value, &detail) != ERR_OK) {
-                fprintf(stderr, "fake_main: %s\n", detail.text);
+        } else if (strcmp(name, "--tools") == 0 || strcmp(name, "--mcp-config") == 0) {
+            if (!read_tools(f, name[2] == 'm' ? value : NULL, name[2] == 't' ? value : NULL)) {
                 return false;
             }
-            opt->mcp = f->tools;
-            opt->tool_rounds = 3;
+        } else if (strcmp(name, "--warm-prompts") == 0) {
+            opt->warm_prompts = value;
         } else if (strcmp(name, "--api-prefix") == 0) {
             opt->path_prefix = value;
         } else if (strcmp(name, "--insecure-no-key") == 0) {
@@ -213,6 +239,8 @@ void fake_options_end(fake_options *f)
 {
     hub_jobs_destroy(f->serve.hub);
     f->serve.hub = NULL;
+    mcp_spawner_destroy(f->spawner);
+    f->spawner = NULL;
     mcp_config_destroy(f->tools);
     f->tools = NULL;
 }

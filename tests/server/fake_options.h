@@ -14,6 +14,7 @@ typedef struct fake_options {
     serve_options serve;
     engine_options engine;
     mcp_config *tools;
+    mcp_spawner *spawner;
     const char *keys[8], *hosts[8], *origins[8], *listening[9], *domains[8], *pinned[4];
 } fake_options;
 

@@ -1,7 +1,8 @@
 /* transcripts: the whole server in this process, with the double of the engine, asked what the files in transcripts/ say, and
  * its answers compared with them, byte for byte:
  *
- *     ! --key a-key-of-enough-letters     options of the server (fake_options.h); FOLDER is an empty folder
+ *     ! --key a-key-of-enough-letters     options of the server (fake_options.h); FOLDER is an empty folder, SOURCE this
+ *                                         repository
  *     !! --alias far                      options of a second server, whose port is OTHER
  *     > POST /v1/chat/completions         a request; headers, and behind an empty line its body
  *     >
@@ -11,8 +12,9 @@
  * A request for WS is a WebSocket: each line of its body is a message, "wait TYPE" in a line waits for one of that type. RAW:
  * its lines are sent as they stand; CUT: and nothing more will come. LEAVE TEXT before a request: its client is gone once it has
  * TEXT, or with LEAVE /PATH TEXT once that page says so; "leave" in a WebSocket likewise. END TEXT and END /PATH TEXT before the last
- * request of a file: the server is told to end then, and the reply is what comes all the same. UNTIL /PATH TEXT waits until the
- * page says so. KEEP NAME before a request: its reply is read by TAKE NAME. FILE NAME and GONE NAME make and remove a file in FOLDER.
+ * request of a file: the server is told to end then, and the reply is what comes all the same; "end" in a WebSocket likewise.
+ * UNTIL /PATH TEXT waits until the page says so. KEEP NAME before a request: its reply is read by TAKE NAME. FILE NAME and GONE NAME
+ * make and remove a file in FOLDER.
  *
  * Behind a line CLOCK time stands still (transcript_clock.h), and LATER SECONDS lets it pass, also before a request, once that is
  * sent, among the lines of RAW and, as "later", in a WebSocket, which shows events of
@@ -305,6 +307,8 @@ static void ask_socket(script *s, const char *head, const char *body)
                 is_over = is_over || take_frames(s, &got, &at, &shown);
             } else if (strcmp(next, "stats") == 0) {
                 s->shows_stats = true;
+            } else if (strcmp(next, "end") == 0) {
+                stop_server(s);
             } else if (strcmp(next, "pong") == 0) {
                 add_frame(&sent, 10, "", 0);
             } else if (strcmp(next, "leave") == 0) {
@@ -397,6 +401,8 @@ static void make_file(const char *folder, const char *name, const char *text)
     CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0);
 }
 
+static const char *const MODEL_FILES[] = {"config.json", "model.safetensors", "tokenizer.json"};
+
 /* Models for --models-dir FOLDER/models: three that can be loaded, one that the double says is damaged, one that is none. */
 static void make_models(const script *s)
 {
@@ -408,15 +414,14 @@ static void make_models(const script *s)
                   {"cedar", {"blind", "ranks", "heavy"}},
                   {"damaged", {"corrupt"}},
                   {"none", {0}}};
-    static const char *const FILES[] = {"config.json", "model.safetensors", "tokenizer.json"};
     char folder[256], path[512], target[512];
     for (size_t i = 0; i < sizeof MODELS / sizeof MODELS[0]; i++) {
         const bool is_none = strcmp(MODELS[i].name, "none") == 0;
         snprintf(folder, sizeof folder, "%s/models/%s", s->folder, MODELS[i].name);
         CHECK(mkdir(folder, 0700) == 0);
         for (size_t k = 0; i > 0 && !is_none && k < 3; k++) {
-            snprintf(path, sizeof path, "%s/%s", folder, FILES[k]);
-            snprintf(target, sizeof target, "%s/tests/data/tiny/%s", PARLEY_SOURCE_DIR, FILES[k]);
+            snprintf(path, sizeof path, "%s/%s", folder, MODEL_FILES[k]);
+            snprintf(target, sizeof target, "%s/tests/data/tiny/%s", PARLEY_SOURCE_DIR, MODEL_FILES[k]);
             CHECK(symlink(target, path) == 0);
         }
         for (size_t k = 0; k < 3 && MODELS[i].marks[k]; k++) {
@@ -426,6 +431,31 @@ static void make_models(const script *s)
             make_file(folder, "config.json", "{");
         }
     }
+}
+
+/* The cache of --hub FOLDER/hub: a model that is whole, and one whose download was broken off. */
+static void make_cache(const script *s)
+{
+    static const char *const FOLDERS[] = {
+        "",
+        "/models--org--whole",
+        "/models--org--whole/refs",
+        "/models--org--whole/snapshots",
+        "/models--org--whole/snapshots/0123456789abcdef0123456789abcdef01234567",
+        "/models--org--half",
+        "/models--org--half/blobs"};
+    char path[512], target[512];
+    for (size_t i = 0; i < ARRAY_LEN(FOLDERS); i++) {
+        snprintf(path, sizeof path, "%s/hub%s", s->folder, FOLDERS[i]);
+        CHECK(mkdir(path, 0700) == 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(MODEL_FILES); i++) {
+        snprintf(path, sizeof path, "%s/hub%s/%s", s->folder, FOLDERS[4], MODEL_FILES[i]);
+        snprintf(target, sizeof target, "%s/tests/data/tiny/%s", PARLEY_SOURCE_DIR, MODEL_FILES[i]);
+        CHECK(symlink(target, path) == 0);
+    }
+    make_file(s->folder, "hub/models--org--whole/refs/main", "0123456789abcdef0123456789abcdef01234567");
+    make_file(s->folder, "hub/models--org--half/blobs/abc.incomplete", "some bytes");
 }
 
 /* Does what needs no request, and takes how the next one is to be asked; returns what stands behind that. */
@@ -536,6 +566,9 @@ static void run(const char *path)
     if (strstr(s.text, "FOLDER/models")) {
         make_models(&s);
     }
+    if (strstr(s.text, "FOLDER/hub")) {
+        make_cache(&s);
+    }
     if (strstr(s.text, "CLOCK\n")) {
         char go[128];
         snprintf(go, sizeof go, "%s/go", s.folder);
@@ -549,9 +582,12 @@ static void run(const char *path)
     s.server = start(&s, &f, "! ", &s.port);
     snprintf(s.health, sizeof s.health, "%s/health", f.serve.path_prefix ? f.serve.path_prefix : "");
     wait_for(&s, s.health, " 200 ");
-    if (f.tools) { /* of --tools calculator,time */
-        wait_for(&s, "/v1/mcp", "\"server_label\":\"calculator\",\"kind\":\"builtin\",\"state\":\"ready\"");
-        wait_for(&s, "/v1/mcp", "\"server_label\":\"time\",\"kind\":\"builtin\",\"state\":\"ready\"");
+    for (size_t i = 0; f.tools && i < f.tools->n; i++) {
+        const mcp_server_config *c = &f.tools->servers[i];
+        char ready[160];
+        snprintf(ready, sizeof ready, "\"server_label\":\"%s\",\"kind\":\"%s\",\"state\":\"%s\"", c->label,
+                 c->kind == MCP_STDIO ? "stdio" : "builtin", c->is_off ? "off" : "ready");
+        wait_for(&s, "/v1/mcp", ready);
     }
     if (other) {
         wait_for(&s, "/v1/models", "\"owned_by\":\"far\"");
@@ -585,6 +621,7 @@ int main(int argc, char **argv)
     const char *elsewhere = getenv("PARLEY_TRANSCRIPTS"); /* while one is written */
     const char *place = elsewhere ? elsewhere : PARLEY_SOURCE_DIR "/tests/server/service/transcripts";
     log_set_level(LOG_OFF);
+    setenv("PARLEY_TESTS", PARLEY_SOURCE_DIR "/tests", 1);
     struct dirent **found = NULL;
     const int n = scandir(place, &found, NULL, alphasort);
     static pid_t children[MOST_FILES];

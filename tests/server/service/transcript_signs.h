@@ -23,7 +23,7 @@ typedef struct kept {
     bool has_body;
 } kept;
 
-enum { MOST_FILES = 64, MOST_IDS = 600, ID_BYTES = 72, MOST_WORDS = 64, WAIT_S = 300, BYTES = 4 << 20 };
+enum { MOST_FILES = 96, MOST_IDS = 600, ID_BYTES = 72, MOST_WORDS = 64, WAIT_S = 300, BYTES = 4 << 20 };
 
 typedef struct script {
     const char *path;
@@ -178,6 +178,9 @@ static inline void read_signs(const script *s, bytes *out, const char *text, siz
             i = (size_t)(end - text);
         } else if (n - i >= 6 && memcmp(text + i, "FOLDER", 6) == 0) {
             bytes_append_str(out, s->folder);
+            i += 6;
+        } else if (n - i >= 6 && memcmp(text + i, "SOURCE", 6) == 0) {
+            bytes_append_str(out, PARLEY_SOURCE_DIR);
             i += 6;
         } else if (n - i >= 4 && memcmp(text + i, "PORT", 4) == 0) {
             bytes_printf(out, "%d", s->port);
