@@ -8,6 +8,7 @@
  *     !phases=MS  that, and wait as long behind each
  *     !who      say the request's scope and switches  !recall say the role and the text of every message
  *     !which    say the model's name              !choice     say which of several answers it is
+ *     !kwargs   say the template's variables
  *     !raw      what follows is the answer, as it stands (!think writes its block in front of it)
  *     !stuck    stall after some tokens, until the file $FAKE_STUCK_UNTIL exists
  *     !slowprep take 500 ms in engine_prepare, in steps that look for a cancel
@@ -212,6 +213,10 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
     }
     if (strstr(said, "!which")) {
         bytes_printf(&text, " model=%s", e->name);
+    }
+    if (strstr(said, "!kwargs") && in->template_kwargs) {
+        bytes_append_char(&text, ' ');
+        json_write(&text, in->template_kwargs);
     }
     if (strstr(said, "!recall")) {
         fake_write_messages(&text, in);

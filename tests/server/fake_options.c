@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "base/limits.h"
+
 /* Options about other servers; false for another one. */
 static bool read_upstream(serve_options *opt, const char *name, char *value)
 {
@@ -212,6 +215,11 @@ bool fake_options_read(fake_options *f, int argc, char **argv)
             }
         } else if (strcmp(name, "--warm-prompts") == 0) {
             opt->warm_prompts = value;
+        } else if (strcmp(name, "--chat-template-kwargs") == 0) {
+            if (json_parse(&f->kwargs, value, strlen(value), LIMIT_JSON_DEPTH, NULL) != ERR_OK) {
+                return false;
+            }
+            opt->template_kwargs = json_root(f->kwargs);
         } else if (strcmp(name, "--api-prefix") == 0) {
             opt->path_prefix = value;
         } else if (strcmp(name, "--insecure-no-key") == 0) {
@@ -243,4 +251,6 @@ void fake_options_end(fake_options *f)
     f->spawner = NULL;
     mcp_config_destroy(f->tools);
     f->tools = NULL;
+    json_free(f->kwargs);
+    f->kwargs = NULL;
 }

@@ -15,6 +15,7 @@ typedef struct fake_options {
     engine_options engine;
     mcp_config *tools;
     mcp_spawner *spawner;
+    json_doc *kwargs;
     const char *keys[8], *hosts[8], *origins[8], *listening[9], *domains[8], *pinned[4];
 } fake_options;
 
