@@ -21,8 +21,6 @@ void drafter_reset(drafter *d)
 {
     d->n_pending = 0;
     d->n_true = 0;
-    d->n_drafts = 0;
-    d->ends = false;
 }
 
 /* Head entries that drafting on its own output left behind are replaced by true ones. */
@@ -67,7 +65,7 @@ static err_code enter_pending(drafter *d, const draft_context *ctx, seq_state *s
 
 void drafter_resume(drafter *d, seq_state *seq, int32_t n)
 {
-    d->n_pending = d->n_drafts = 0;
+    d->n_pending = 0;
     d->n_true = n - 1 < mtp_len(seq) ? n - 1 : mtp_len(seq);
     mtp_truncate(seq, d->n_true);
 }

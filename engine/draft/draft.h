@@ -37,7 +37,7 @@ typedef struct drafter {
     int32_t tokens[DRAFT_PENDING_MAX]; /* the token behind each of them */
     int32_t n_pending;
     int32_t n_true; /* entries of the head's cache that were made from the model's own hidden states */
-    int32_t drafts[NN_ROWS_EXACT];
+    int32_t drafts[NN_ROWS_EXACT]; /* of the step that is being decoded */
     int32_t n_drafts;
     bool ends; /* the last draft would end the answer: what follows it need not be known */
 } drafter;

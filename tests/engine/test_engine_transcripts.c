@@ -10,6 +10,7 @@
  *     > keep 7, load 7, forget 7, disk      of the cache on disk: the last question is kept by that name; what is there
  *     > hold, release                       what is being saved there waits
  *     ! parallel 2 chunk 64 disk 4          again: the engine is closed, and another one opened over the same folder
+ *                                           lacking: what the processor has not is allowed, which is nothing new
  *     < #1 prefill 64/100                   what the engine said, and warnings that it logged
  *
  * Time passes only from event to event, a millisecond each (the tokens of a step of an answer come at once), and a little
@@ -29,6 +30,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "compute/kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/engine/transcript_calls.h"
 #include "tests/folder.h"
@@ -675,6 +677,7 @@ static engine *open_engine(script *s, const char *line)
     engine *e = NULL;
     err_detail d = {0};
     CHECK(engine_parse_cpu("generic", &opt.cpu_mask));
+    opt.cpu_mask |= flag(line, "lacking") ? ~cpu_flags() : 0;
     gen_params_init(&opt.defaults);
     CHECK_OK(engine_open(&e, &opt, &d), d);
     if (!e) {
