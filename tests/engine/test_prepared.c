@@ -7,7 +7,7 @@
  *     > {"preview":"FILE","is_video":true}
  *
  * "renders" tells the text of a prompt alone, line by line, "cancels" lets a request be cancelled at its first look, then at
- * its second, and so on; what comes of each is told. "runs" lets the engine answer it. PARLEY_WRITE=1 writes what is said
+ * its second, and so on; what comes of each is told. "fails" tells what is said where its form fails. "runs" lets the engine answer it. PARLEY_WRITE=1 writes what is said
  * anew; the difference is then to be read.
  */
 #include <dirent.h>
@@ -221,6 +221,30 @@ static void tell_accepted(maker *m, const gen_request *r, const char *said)
                  err == ERR_OK ? "" : ", ", err == ERR_OK ? "" : d.text);
     token_ids_deinit(&ids);
     grammar_cursor_destroy(cursor);
+}
+
+/* What is said of a form that can be followed no further. */
+static err_code following; /* what comes of it; ERR_OK: what does */
+err_code __real_grammar_cursor_failure(const grammar_cursor *cursor);
+err_code __wrap_grammar_cursor_failure(const grammar_cursor *cursor);
+err_code __wrap_grammar_cursor_failure(const grammar_cursor *cursor)
+{
+    return following ? following : __real_grammar_cursor_failure(cursor);
+}
+
+static void tell_failures(maker *m, const gen_request *r)
+{
+    static const err_code codes[] = {ERR_OK, ERR_LIMIT, ERR_UNSUPPORTED, ERR_NOMEM};
+    grammar_cursor *cursor = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        err_detail d = {0};
+        CHECK_OK(constrain_start(m->e, &cursor, r, &d), d);
+        following = codes[i];
+        const err_code err = constrain_check(cursor, &d);
+        following = ERR_OK;
+        bytes_printf(&m->out, "< %s: %s, %s\n", err_name(codes[i]), err_name(err), d.text);
+        grammar_cursor_destroy(cursor);
+    }
 }
 
 /* ---- a case ---- */
@@ -438,6 +462,9 @@ static void do_case(maker *m, const char *line, size_t len)
     }
     for (const json *one = r ? json_child(json_get(v, "accepts")) : NULL; one; one = json_next(one)) {
         tell_accepted(m, r, json_str(one, ""));
+    }
+    if (r && json_get(v, "fails")) {
+        tell_failures(m, r);
     }
     if (r && json_get(v, "runs")) {
         run_request(m, r);

@@ -98,3 +98,23 @@ def rebuild(data):
     return out
 open(sys.argv[2], "wb").write(rebuild(open(sys.argv[1], "rb").read()))
 END
+
+# Frames two hundred times as wide as high, and one pixel more.
+python3 - narrow.gif << 'END'
+import struct, sys
+width = 201
+def frame(color):
+    codes, bits, n = [], 0, 0
+    for i in range(width):
+        codes += [4] if i % 2 == 0 else []  # the table is cleared before it grows
+        codes.append(color)
+    codes.append(5)
+    for code in codes:
+        bits |= code << n
+        n += 3
+    data = bits.to_bytes((n + 7) // 8, "little")
+    blocks = b"".join(bytes([len(data[i : i + 255])]) + data[i : i + 255] for i in range(0, len(data), 255))
+    return b"\x21\xf9\4\0" + struct.pack("<H", 50) + b"\0\0" + b"\x2c" + struct.pack("<HHHHB", 0, 0, width, 1, 0) + b"\2" + blocks + b"\0"
+head = b"GIF89a" + struct.pack("<HHBBB", width, 1, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
+open(sys.argv[1], "wb").write(head + frame(0) + frame(1) + b"\x3b")
+END
