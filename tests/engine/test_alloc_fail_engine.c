@@ -54,8 +54,29 @@ static err_code prepare_tokens(void *context)
     return err;
 }
 
+/* A prompt that could be made without some memory is the one that is made with all of it. */
+typedef struct prompt_ids {
+    int32_t ids[1024];
+    size_t n; /* 0: not known yet */
+} prompt_ids;
+
+static void check_prompt(prompt_ids *expected, const gen_request *r)
+{
+    if (!r) {
+        return;
+    }
+    CHECK(r->prompt.len <= ARRAY_LEN(expected->ids));
+    if (expected->n == 0) {
+        memcpy(expected->ids, r->prompt.ids, r->prompt.len * sizeof *expected->ids);
+        expected->n = r->prompt.len;
+    }
+    CHECK(r->prompt.len == expected->n &&
+          memcmp(r->prompt.ids, expected->ids, expected->n * sizeof *expected->ids) == 0);
+}
+
 static err_code prepare_chat(void *context)
 {
+    static prompt_ids expected;
     chat_input *in = chat_input_create((size_t)1 << 20);
     if (!in) {
         return ERR_NOMEM;
@@ -72,6 +93,40 @@ static err_code prepare_chat(void *context)
     gen_params_init(&in->params);
     const err_code err = engine_prepare(context, &r, in, NULL, NULL);
     CHECK((r != NULL) == (err == ERR_OK));
+    check_prompt(&expected, r);
+    gen_request_free(r);
+    chat_input_destroy(in);
+    return err;
+}
+
+/* The rounds of calls before the last question stand as they stood when they were answered, which takes further prompts. */
+static err_code prepare_rounds(void *context)
+{
+    static prompt_ids expected;
+    static json_doc *arguments;
+    chat_input *in = chat_input_create((size_t)1 << 20);
+    if (!in) {
+        return ERR_NOMEM;
+    }
+    if (!arguments) {
+        CHECK_INT(json_parse(&arguments, "{\"a\":1}", 7, 4, NULL), ERR_OK);
+    }
+    chat_part question = {.kind = CHAT_TEXT, .text = "What is it?", .text_len = 11},
+              said = {.kind = CHAT_TEXT, .text = "It is that.", .text_len = 11};
+    chat_tool_call calls = {.id = "a", .name = "look", .arguments = json_root(arguments)};
+    chat_message all[] = {
+        {.role = CHAT_USER, .parts = &question, .n_parts = 1},
+        {.role = CHAT_ASSISTANT, .reasoning = "Shall I?", .tool_calls = &calls, .n_tool_calls = 1},
+        {.role = CHAT_TOOL, .parts = &said, .n_parts = 1, .tool_call_id = "a", .name = "look"},
+        {.role = CHAT_ASSISTANT, .parts = &said, .n_parts = 1, .reasoning = "So it is."},
+        {.role = CHAT_USER, .parts = &question, .n_parts = 1}};
+    gen_request *r = NULL;
+    in->messages = all;
+    in->n_messages = ARRAY_LEN(all);
+    gen_params_init(&in->params);
+    const err_code err = engine_prepare(context, &r, in, NULL, NULL);
+    CHECK((r != NULL) == (err == ERR_OK));
+    check_prompt(&expected, r);
     gen_request_free(r);
     chat_input_destroy(in);
     return err;
@@ -562,9 +617,11 @@ int main(void)
                  n_text = alloc_fail_each(prepare_text, e, MAX_POINTS),
                  n_tokens = alloc_fail_each(prepare_tokens, e, MAX_POINTS),
                  n_chat = alloc_fail_each(prepare_chat, e, MAX_POINTS);
+    CHECK_INT(prepare_rounds(e), ERR_OK);
+    const size_t n_rounds = alloc_fail_each(prepare_rounds, e, MAX_POINTS);
     printf("allocations: lookup %zu, text %zu, tokens %zu, chat %zu\n", n_lookup, n_text, n_tokens, n_chat);
     CHECK_INT(n_lookup, 3);
-    CHECK(n_text >= 5 && n_tokens >= 3 && n_chat >= 10);
+    CHECK(n_text >= 5 && n_tokens >= 3 && n_chat >= 10 && n_rounds > n_chat);
     engine_close(e);
     snprintf(tiny_dir, sizeof tiny_dir, "%s", check_data("tiny"));
     test_answers(tiny_dir, template);
