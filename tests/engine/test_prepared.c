@@ -7,8 +7,8 @@
  *     > {"preview":"FILE","is_video":true}
  *
  * "renders" tells the text of a prompt alone, line by line, "cancels" lets a request be cancelled at its first look, then at
- * its second, and so on; what comes of each is told. "fails" tells what is said where its form fails. "runs" lets the engine answer it. PARLEY_WRITE=1 writes what is said
- * anew; the difference is then to be read.
+ * its second, and so on; what comes of each is told. "fails" tells what is said where its form fails. "runs" lets the engine
+ * answer it. PARLEY_WRITE=1 writes what is said anew; the difference is then to be read.
  */
 #include <dirent.h>
 #include <unistd.h>

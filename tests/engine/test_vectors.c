@@ -244,6 +244,32 @@ static void test_bad(void)
     engine_close(e);
 }
 
+/* So many tokens that all inputs together may have just that many, and one more. */
+static void test_all_inputs(void)
+{
+    enum { EACH = 256, N = LIMIT_INPUT_TOKENS / EACH };
+    static const int32_t ids[EACH];
+    static gen_input inputs[N + 1];
+    char dir[4096];
+    err_detail d = {0};
+    gen_request *r = NULL;
+    snprintf(dir, sizeof dir, "%s", check_data("tiny"));
+    engine *e = answers_open(
+        &(engine_options){.model_dir = dir, .n_ctx = EACH, .n_parallel = 1, .n_threads = 1, .exact = true});
+    for (size_t i = 0; i <= N; i++) {
+        inputs[i] = (gen_input){.ids = ids, .n_ids = i < N ? EACH : 1};
+    }
+    CHECK_OK(engine_prepare_inputs(e, &r, inputs, N, GEN_POOL_MEAN, 0, &d), d);
+    gen_request_free(r);
+    r = NULL;
+    CHECK_INT(engine_prepare_inputs(e, &r, inputs, N + 1, GEN_POOL_MEAN, 0, &d), ERR_LIMIT);
+    CHECK(r == NULL);
+    CHECK_STR(d.name, "input_too_long");
+    CHECK_STR(d.param, "input");
+    CHECK_STR(d.text, "all inputs together may have 1048576 tokens; send several requests");
+    engine_close(e);
+}
+
 int main(void)
 {
     answers_begin();
@@ -252,6 +278,7 @@ int main(void)
     test_end();
     test_behind();
     test_bad();
+    test_all_inputs();
     answers_end();
     CHECK_DONE();
 }
