@@ -1,0 +1,86 @@
+/* history: a process whose files may not grow beyond a size (ulimit -f). */
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "server/history/history_store.h"
+#include "tests/server/history/store.h"
+
+enum { MOST = 3 << 20, MESSAGE = 40000 };
+
+static void limit_files(rlim_t most)
+{
+    struct rlimit limit;
+    CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+static off_t size_of(const char *name)
+{
+    struct stat st = {0};
+    CHECK(stat(folder(name), &st) == 0);
+    return st.st_size;
+}
+
+/* Appends a message that no other one is like. */
+static err_code add(history_store *st, const char *chat, int64_t *revision, int i, err_detail *d)
+{
+    bytes text = bytes_empty(1 << 20);
+    json_doc *doc = NULL;
+    chat_change change = {0};
+    bytes_printf(&text, "{\"revision\":%lld,\"messages\":[{\"id\":\"m%d\",\"role\":\"user\",\"text\":\"",
+                 (long long)*revision, i);
+    for (size_t k = 0; k < MESSAGE; k++) {
+        bytes_append_char(&text, (char)('a' + (k * k + (size_t)i * 7 + k / 26) % 26));
+    }
+    bytes_append_str(&text, "\"}]}");
+    CHECK_OK(json_parse(&doc, bytes_str(&text), text.len, 16, d), *d);
+    const err_code err = history_store_put(st, SCOPE, chat, json_root(doc), &change, d);
+    *revision = err == ERR_OK ? change.revision : *revision;
+    json_free(doc);
+    bytes_deinit(&text);
+    return err;
+}
+
+/* Half of what the files may have is for the database, a quarter for its log, so that deleting has room. */
+static void test_limited(void)
+{
+    int64_t revision = 0, other = 0;
+    err_detail d = {0};
+    chat_change change = {0};
+    err_code err = ERR_OK;
+    int n = 0;
+    limit_files(MOST);
+    history_store *st = open_store("limited", QUOTA);
+    for (; err == ERR_OK && n < 500; n++) {
+        err = add(st, "c", &revision, n, &d);
+        CHECK(size_of("limited/history.db-wal") < MOST / 2);
+    }
+    CHECK_INT(err, ERR_LIMIT);
+    CHECK_STR(d.name, "history_full");
+    CHECK_STR(
+        d.text,
+        "there is no room for this on the server: its files may not grow beyond 3 MiB (ulimit -f); delete "
+        "chats you no longer need");
+    CHECK(n > 5 && n < 100);
+    CHECK(size_of("limited/history.db") <= MOST);
+    CHECK_OK(history_store_delete(st, SCOPE, "c", ANY_REVISION, &change, &d), d);
+    CHECK_OK(add(st, "d", &other, 0, &d), d); /* and there is room again */
+    CHECK_OK(check_store(st, &d), d);
+    history_store_close(st);
+    limit_files(RLIM_INFINITY);
+    st = open_store("limited", QUOTA);
+    for (int i = 1; i < n + 5; i++) {
+        CHECK_OK(add(st, "d", &other, i, &d), d);
+    }
+    history_store_close(st);
+}
+
+int main(void)
+{
+    signal(SIGXFSZ, SIG_IGN);
+    folder_make(root);
+    test_limited();
+    CHECK_DONE();
+}
