@@ -468,6 +468,37 @@ static void check_long_text(int n_before)
 }
 
 /* As deep as is allowed the mask lets nothing deeper begin, and everything can still be closed. */
+/* A state has one number, on whichever way it is reached: the states behind one another, all ways from each, are as many
+ * as there are. The loops come back to the first ones when many others have been numbered. */
+static void test_states(void)
+{
+    enum { MOST = 2000 };
+    static const struct {
+        const char *schema;
+        int32_t n_states;
+    } LOOPS[] = {
+        {"{\"type\":\"string\",\"pattern\":\"^([a-c][d-f]?[g-z]{120})*$\"}", 125},
+        {"{\"type\":\"string\",\"pattern\":\"^(a(b|c[d-f]){90}|g{100})*$\"}", 284},
+        {"{\"items\":{\"type\":\"string\",\"maxLength\":100},\"type\":\"array\"}", 1609},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(LOOPS); i++) {
+        json_doc *doc = parse(LOOPS[i].schema);
+        grammar *g = build(&(grammar_spec){.kind = SPEC_SCHEMA, .schema = json_root(doc), .path = "schema"});
+        grammar_cursor *c = open_cursor(g, false);
+        int32_t n_states = grammar_cursor_state(c) + 1;
+        for (int32_t state = 0; state < n_states && n_states < MOST; state++) {
+            for (char byte = ' '; byte < 127; byte++) {
+                const int32_t next = grammar_cursor_next(c, state, token_trie_find(trie, &byte, 1));
+                n_states = next >= n_states ? next + 1 : n_states;
+            }
+        }
+        CHECK_INT(n_states, LOOPS[i].n_states);
+        grammar_cursor_destroy(c);
+        grammar_destroy(g);
+        json_free(doc);
+    }
+}
+
 static void test_depth(void)
 {
     json_doc *doc = parse("{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}");
@@ -508,6 +539,7 @@ int main(void)
     for (int i = 0; i < 5; i++) {
         check_long_text(i);
     }
+    test_states();
     test_depth();
     token_trie_destroy(trie);
     tokenizer_close(tok);
