@@ -101,6 +101,53 @@ static void test_folders(void)
     CHECK(strstr(d.text, "holds 2 GGUF models") != NULL);
 }
 
+/* Tensors that a file has in another form than a folder: their sizes as they are seen. */
+static void test_forms(void)
+{
+    static const struct {
+        const char *stored, *name;
+        uint64_t dims[3]; /* as in the file: the length of a row first */
+        uint32_t n_dims;
+        size_t seen[4]; /* 0 ends them */
+    } CASES[] = {
+        {"blk.0.ffn_gate_inp_shexp.weight", "layers.0.mlp.shared_expert_gate.weight", {5}, 1, {1, 5}},
+        {"blk.0.ffn_gate_inp_shexp.weight", "layers.0.mlp.shared_expert_gate.weight", {5, 1}, 2, {1, 5}},
+        {"blk.0.ssm_conv1d.weight", "layers.0.linear_attn.conv1d.weight", {4, 6}, 2, {6, 1, 4}},
+        {"blk.0.ssm_a", "layers.0.linear_attn.A_log", {3}, 1, {3}},
+        {"output_norm.weight", "norm.weight", {6}, 1, {6}},
+        {"blk.0.ffn_gate_exps.weight", "layers.0.mlp.experts.gate_proj", {2, 3, 4}, 3, {4, 3, 2}},
+    };
+    static const float data[32] = {-1, -1, -1};
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        gguf_maker m;
+        checkpoint *ck = NULL;
+        err_detail d = {0};
+        uint64_t n = 1;
+        maker_init(&m);
+        maker_text(&m, "general.architecture", "qwen35moe");
+        maker_u32(&m, "qwen35moe.block_count", 1);
+        for (uint32_t k = 0; k < CASES[i].n_dims; k++) {
+            n *= CASES[i].dims[k];
+        }
+        maker_tensor(&m, CASES[i].stored, 0, CASES[i].dims, CASES[i].n_dims, data, n * sizeof *data);
+        maker_write(&m, path_of("form.gguf"));
+        CHECK_OK(checkpoint_open(&ck, path_of("form.gguf"), NULL, &d), d);
+        const tensor_table *all = ck ? checkpoint_tensors(ck) : NULL;
+        CHECK_INT(all ? all->n : 0, 1);
+        if (all && all->n == 1) {
+            const tensor *t = &all->items[0].view;
+            int32_t n_seen = 0;
+            while (CASES[i].seen[n_seen] > 0) {
+                n_seen++;
+            }
+            CHECK_STR(all->items[0].name, CASES[i].name);
+            CHECK_INT(t->n_dims, n_seen);
+            CHECK(memcmp(t->dims, CASES[i].seen, (size_t)n_seen * sizeof *t->dims) == 0);
+        }
+        checkpoint_close(ck);
+    }
+}
+
 static void prompt_logits(float *out, const char *path, unsigned cpu_mask)
 {
     static int32_t ids[TINY_CTX];
@@ -249,6 +296,7 @@ int main(void)
     test_reference();
     test_contents();
     test_folders();
+    test_forms();
     test_blocks();
     test_template();
     test_refused();
