@@ -650,8 +650,8 @@ bool gguf_text(const gguf_value *v, const char **text, size_t *n)
 
 bool gguf_is_text(const gguf_value *v, const char *expected)
 {
-    const char *text = NULL;
-    size_t n = 0;
+    const char *text;
+    size_t n;
     return gguf_text(v, &text, &n) && n == strlen(expected) && memcmp(text, expected, n) == 0;
 }
 

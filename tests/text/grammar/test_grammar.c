@@ -499,6 +499,62 @@ static void test_states(void)
     }
 }
 
+/* Tokens of the same text beside each other, in a vocabulary of nothing else and beside added and special ones: a mask has
+ * all of them. */
+static void test_same_texts(bool has_added)
+{
+    enum { LETTERS = 5 };
+    static const int32_t NUMBERS[2][LETTERS] = {{2, 6, 8, 10, 40}, {0, 5, 7, 9, 39}};
+    bytes text = bytes_empty(1 << 16);
+    tokenizer *own = NULL;
+    token_trie *t = NULL;
+    grammar_cursor *c = NULL;
+    bytes_printf(&text, "{\"added_tokens\":[%s],",
+                 has_added ? "{\"id\":1,\"content\":\"<one>\"},{\"id\":3,\"content\":\"<three>\"},"
+                             "{\"id\":4,\"content\":\"<four>\",\"special\":true}"
+                           : "");
+    bytes_append_str(
+        &text, "\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":"
+               "\"\xE2\x96\x81\"},\"pre_tokenizer\":null,\"decoder\":{\"type\":\"Sequence\",\"decoders\":["
+               "{\"type\":\"Replace\",\"pattern\":{\"String\":\"\xE2\x96\x81\"},\"content\":\" \"},"
+               "{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"}]},\"model\":{\"type\":\"BPE\","
+               "\"byte_fallback\":true,\"merges\":[],\"vocab\":{");
+    bytes_append_str(&text, has_added ? "\"<one>\":1,\"<three>\":3,\"<four>\":4" : "");
+    int32_t numbers[2][LETTERS], quote = 0;
+    for (int32_t i = 0; i < LETTERS; i++) {
+        numbers[0][i] = has_added ? NUMBERS[0][i] : i;
+        bytes_printf(&text, "%s\"%c\":%d", has_added || i ? "," : "", 'A' + (int)i, (int)numbers[0][i]);
+    }
+    for (int32_t byte = 0; byte < 256; byte++) {
+        const int32_t letter = byte - 'A';
+        int32_t number = has_added ? 50 + byte : LETTERS + byte;
+        if (letter >= 0 && letter < LETTERS) {
+            number = has_added ? NUMBERS[1][letter] : number;
+            numbers[1][letter] = number;
+        }
+        quote = byte == '"' ? number : quote;
+        bytes_printf(&text, ",\"<0x%02X>\":%d", (unsigned)byte, (int)number);
+    }
+    bytes_append_str(&text, "}}}");
+    CHECK_OK(tokenizer_open_json(&own, bytes_str(&text), text.len, "test", &d), d);
+    CHECK_OK(token_trie_create(&t, own, NULL, 0, &d), d);
+    json_doc *doc = parse("{\"enum\":[\"A\",\"B\",\"C\",\"D\",\"E\"]}");
+    grammar *g = build(&(grammar_spec){.kind = SPEC_SCHEMA, .schema = json_root(doc)});
+    CHECK_OK(grammar_cursor_create(&c, g, t, false, &d), d);
+    CHECK(grammar_cursor_accept(c, quote));
+    const uint64_t *mask = grammar_cursor_mask(c, grammar_cursor_state(c));
+    CHECK_INT(mask ? walk_count(mask, t->n_words) : 0, 2 * LETTERS);
+    for (size_t i = 0; i < LETTERS && mask; i++) {
+        CHECK(token_mask_has(mask, numbers[0][i]) && token_mask_has(mask, numbers[1][i]));
+    }
+    grammar_cursor_destroy(c);
+    grammar_destroy(g);
+    json_free(doc);
+    token_trie_destroy(t);
+    tokenizer_close(own);
+    bytes_deinit(&text);
+}
+
 static void test_depth(void)
 {
     json_doc *doc = parse("{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}");
@@ -540,6 +596,8 @@ int main(void)
         check_long_text(i);
     }
     test_states();
+    test_same_texts(false);
+    test_same_texts(true);
     test_depth();
     token_trie_destroy(trie);
     tokenizer_close(tok);
