@@ -173,6 +173,7 @@ list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_listen PRIVATE ${failing})
 target_link_options(test_mcp_wire PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
 target_link_options(test_mcp_fetch PRIVATE -Wl,--wrap=fetch_get)
+target_link_options(test_remote_ends PRIVATE -Wl,--wrap=remote_get)
 # What keepers of programs do; calls that fail.
 set(failing nanosleep poll clock_ms kill opendir fork pipe2 socketpair calloc send sendmsg recvmsg)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
