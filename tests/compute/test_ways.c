@@ -262,6 +262,7 @@ static void all_rows(void)
     static void *pages[64];
     static int32_t ids[T];
     const tensor table = matrix(DTYPE_BF16, 500, 1024, 2), blocks = matrix(DTYPE_Q6_K, 500, 1024, 2);
+    const tensor wide = matrix(DTYPE_BF16, 500, 1536, 2), long_rows = matrix(DTYPE_F32, 3, 1 << 19, 2);
     float *x = out_at(0), *y = x_at(1000);
 #define ROWS(call)                                                                                           \
     (call);                                                                                                  \
@@ -295,6 +296,8 @@ static void all_rows(void)
         ROWS(nn_key_scores(c, x, y, &kv, 2, 1, T, 9, HD));
     }
     ROWS(nn_softmax_peaks(c, x, x_at(0), 1000, 5, 60));
+    ROWS(nn_quantize(c, x, DTYPE_Q8, &wide));
+    ROWS(nn_quantize(c, x, DTYPE_Q4, &long_rows));
 #undef ROWS
 }
 
