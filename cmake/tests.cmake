@@ -174,6 +174,8 @@ target_link_options(test_listen PRIVATE ${failing})
 target_link_options(test_mcp_wire PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
 target_link_options(test_mcp_fetch PRIVATE -Wl,--wrap=fetch_get)
 target_link_options(test_remote_ends PRIVATE -Wl,--wrap=remote_get)
+target_link_options(test_mcp_wait PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=pthread_cond_timedwait,--wrap=clock_ms)
+target_link_options(test_mcp_pages PRIVATE -Wl,--wrap=iconv_open)
 # What keepers of programs do; calls that fail.
 set(failing nanosleep poll clock_ms kill opendir fork pipe2 socketpair calloc send sendmsg recvmsg)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)

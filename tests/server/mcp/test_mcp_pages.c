@@ -1,11 +1,13 @@
 /* What built-in tools make of pages and files: HTML as text, encodings, a folder listed, read and searched. */
+#include <iconv.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "server/mcp/mcp_builtin.h"
 #include "server/mcp/mcp_decode.h"
 #include "server/mcp/mcp_html.h"
-#include "tests/check.h"
 #include "tests/folder.h"
+#include "tests/said.h"
 
 enum { PATH = 512 };
 
@@ -97,6 +99,34 @@ static void test_charset(void)
     CHECK_STR(out, ""); /* too far */
     mcp_html_charset(out, 4, "charset=abcdef ", 15);
     CHECK_STR(out, "abc");
+}
+
+static bool has_tables = true;
+
+iconv_t __real_iconv_open(const char *to, const char *from);
+iconv_t __wrap_iconv_open(const char *to, const char *from);
+iconv_t __wrap_iconv_open(const char *to, const char *from)
+{
+    return has_tables ? __real_iconv_open(to, from) : (iconv_t)-1;
+}
+
+/* A system without tables of characters. */
+static void test_no_tables(void)
+{
+    static const char *const CASES[][3] = {{"caf\xc3\xa9", "latin1", "caf\xc3\xa9"},
+                                           {"caf\xe9s\x80\xff", "latin1", "caf\xc3\xa9s\xc2\x80\xc3\xbf"},
+                                           {"a\x83", "shift_jis", "a\xc2\x83"},
+                                           {"a\xe9s", "", "a\xc3\xa9s"},
+                                           {"a\xe9", "", "a\xef\xbf\xbd"},
+                                           {"a\xe9", "utf-8", "a\xef\xbf\xbd"}};
+    has_tables = false;
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        bytes out = bytes_empty(100);
+        mcp_decode(&out, CASES[i][0], strlen(CASES[i][0]), CASES[i][1]);
+        CHECK_STR(bytes_str(&out), CASES[i][2]);
+        bytes_deinit(&out);
+    }
+    has_tables = true;
 }
 
 static void test_decode(void)
@@ -289,6 +319,54 @@ static void test_search(void)
     CHECK_INT(n, 100);
 }
 
+/* Where a search ends early or leaves something out, and paths and characters at their bounds. */
+static void test_search_bounds(void)
+{
+    static char line[2 * 400 + 7], path[2 * 4096];
+    char name[PATH];
+    for (size_t i = 0; i < 400; i++) {
+        memcpy(line + 2 * i, "\xc3\xa9", 2);
+    }
+    for (size_t odd = 0; odd < 2; odd++) { /* the cut is in front of a character */
+        memcpy(line + 800, odd ? "yneedle" : "needle", 6 + odd);
+        put("wide", line, 806 + odd);
+        const char *found = said(mcp_folder_search, "{\"text\":\"needle\",\"name\":\"wide\"}");
+        CHECK_INT(strncmp(found, "wide:1: ... \xc3\xa9\xc3\xa9", 16), 0);
+        CHECK_INT(strlen(found), strlen("wide:1: ... needle\n") + 100 + odd);
+    }
+    for (off_t more = 0; more < 2; more++) {
+        put("large.log", "quokka\n", 7);
+        snprintf(name, sizeof name, "%s/large.log", root);
+        CHECK(truncate(name, (off_t)LIMIT_TOOL_SEARCHED_FILE_BYTES + more) == 0);
+        CHECK_STR(said(mcp_folder_search, "{\"text\":\"quokka\",\"name\":\"*.log\"}"),
+                  more ? "Nothing was found.\n(1 files are too large and were not searched)\n"
+                       : "Nothing was found.\n"); /* with zeros in it, it is no text */
+    }
+    CHECK(unlink(name) == 0);
+    memset(line, '\n', sizeof line);
+    for (int i = 0; i < 3; i++) { /* the first has more than is shown; the others wait */
+        snprintf(name, sizeof name, "%s/heap", root);
+        CHECK(i > 0 || mkdir(name, 0700) == 0);
+        snprintf(name, sizeof name, "%s/heap/%d", root, i);
+        CHECK(mkdir(name, 0700) == 0);
+        snprintf(name, sizeof name, "heap/%d/f", i);
+        for (size_t k = 0; k < 400; k += 2) {
+            line[k] = 'w';
+        }
+        put(name, line, 400);
+    }
+    CHECK_HAS(said(mcp_folder_search, "{\"text\":\"w\",\"path\":\"heap\"}"),
+              "(the search ended early: there may be more matches; a path or a name narrows it)\n");
+    size_t n = (size_t)snprintf(path, sizeof path, "{\"text\":\"x\",\"path\":\"");
+    for (size_t k = 0; k < 2046; k++) {
+        n += (size_t)snprintf(path + n, sizeof path - n, "a/");
+    }
+    snprintf(path + n, sizeof path - n, "aaa\"}"); /* PATH_MAX has room for its end, too */
+    CHECK_HAS(said(mcp_folder_search, path), "there is nothing of this name");
+    snprintf(path + n, sizeof path - n, "aaaa\"}");
+    CHECK_STR(said(mcp_folder_search, path), "!the path is too long");
+}
+
 int main(void)
 {
     folder_make(root);
@@ -296,9 +374,11 @@ int main(void)
     test_html();
     test_charset();
     test_decode();
+    test_no_tables();
     test_list();
     test_read();
     test_search();
+    test_search_bounds();
     (void)said(mcp_folder_list, "{}");
     CHECK_DONE();
 }

@@ -1,0 +1,146 @@
+/* mcp: how long a request waits for a server that is being connected, how many calls may be under way, and what is told when
+ * a server changes. The thread of the module never runs; time passes only where it is waited for. */
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "server/mcp/mcp_state.h"
+#include "server/media/fetch.h"
+#include "tests/folder.h"
+#include "tests/said.h"
+
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx);
+int __wrap_pthread_join(pthread_t t, void **out);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until);
+double __wrap_clock_ms(void);
+
+static double now_ms = 5000.0;
+static int n_waits, n_asked, n_changes;
+static mcp *all;
+
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx)
+{
+    (void)t, (void)attr, (void)run, (void)ctx;
+    return 0;
+}
+
+int __wrap_pthread_join(pthread_t t, void **out)
+{
+    (void)t, (void)out;
+    return 0;
+}
+
+double __wrap_clock_ms(void)
+{
+    return now_ms;
+}
+
+int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const double s = (double)(until->tv_sec - now.tv_sec) + (double)(until->tv_nsec - now.tv_nsec) / 1e9;
+    CHECK(c == &all->changed && m == &all->lock);
+    CHECK(until->tv_nsec >= 0 && until->tv_nsec < 1000000000 && s <= 0.1);
+    now_ms += 100.0;
+    n_waits++;
+    return ETIMEDOUT;
+}
+
+static void on_result(void *ctx, mcp_result *r)
+{
+    (void)ctx;
+    mcp_result_free(r);
+    CHECK(false);
+}
+
+static void on_change(void *ctx)
+{
+    CHECK(ctx == &all);
+    n_changes++;
+}
+
+static bool goes_on(void *ctx)
+{
+    return ++n_asked != *(const int *)ctx;
+}
+
+/* The server is there before it is waited for the second time. */
+static bool comes(void *ctx)
+{
+    CHECK(ctx == NULL);
+    if (++n_asked == 2) {
+        all->sessions[0].step = STEP_OPEN;
+        mcp_publish(all);
+    }
+    return true;
+}
+
+static void waits(const char *label, bool (*may_go_on)(void *ctx), void *ctx, int n, mcp_state state)
+{
+    n_waits = n_asked = 0;
+    mcp_catalog *c = mcp_wait_catalog(all, label, may_go_on, ctx);
+    const mcp_server_view *v = mcp_catalog_find(c, label);
+    CHECK(c != NULL);
+    CHECK_INT(n_waits, n);
+    CHECK(v ? v->state == state : strcmp(label, "none") == 0);
+    mcp_catalog_release(c);
+}
+
+static void test_waits(void)
+{
+    int never = 0, third = 3;
+    waits("far", NULL, NULL, LIMIT_MCP_WAIT_S * 10, MCP_CONNECTING);
+    waits("far", goes_on, &never, LIMIT_MCP_WAIT_S * 10, MCP_CONNECTING);
+    waits("far", goes_on, &third, 2, MCP_CONNECTING);
+    waits("wrong", NULL, NULL, 0, MCP_DOWN);
+    waits("none", NULL, NULL, 0, MCP_DOWN);
+    CHECK_INT(n_changes, 1); /* as it began */
+    waits("far", comes, NULL, 1, MCP_READY);
+    CHECK_INT(n_changes, 2);
+    waits("far", NULL, NULL, 0, MCP_READY);
+    CHECK(mcp_wait_catalog(NULL, "far", NULL, NULL) == NULL);
+}
+
+/* They are freed where nobody runs them. */
+static void test_calls(void)
+{
+    err_detail d = {0};
+    const mcp_order order = {.owner = 1, .server = "far", .name = "t", .arguments = "{}"};
+    for (int i = 0; i < LIMIT_MCP_CALLS; i++) {
+        CHECK_OK(mcp_call(all, &order, &d), d);
+    }
+    CHECK_INT(mcp_call(all, &order, &d), ERR_BUSY);
+    CHECK_STR(d.text, "256 calls of tools are under way; try again later");
+}
+
+int main(void)
+{
+    char folder[FOLDER_NAME], path[FOLDER_NAME + 16];
+    mcp_config *config = NULL;
+    err_detail d = {0};
+    const mcp_hooks hooks = {.on_result = on_result, .on_change = on_change, .ctx = &all};
+    log_set_format(LOG_JOURNAL);
+    CHECK(fetch_start());
+    folder_make(folder);
+    snprintf(path, sizeof path, "%s/mcp.json", folder);
+    FILE *f = fopen(path, "w");
+    CHECK(f &&
+          fputs("{\"mcpServers\":{\"far\":{\"url\":\"http://127.0.0.1:9/\"},\"wrong\":{\"command\":\"\"}}}",
+                f) >= 0);
+    CHECK(f && fclose(f) == 0);
+    CHECK_OK(mcp_config_read(&config, path, NULL, &d), d);
+    said_begin();
+    const err_code err = mcp_create(&all, config, NULL, &hooks, &d);
+    said_end();
+    CHECK_OK(err, d);
+    CHECK_STR(said_err, "<4>mcp wrong is left out: it needs a command (a program) or a url\n");
+    test_waits();
+    test_calls();
+    mcp_destroy(all);
+    mcp_config_destroy(config);
+    fetch_stop();
+    CHECK_DONE();
+}
