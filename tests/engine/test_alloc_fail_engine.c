@@ -393,6 +393,26 @@ static err_code open_vision(void *context)
     return err;
 }
 
+/* A whole engine, with another model that judges its prompts. */
+static err_code open_whole(void *context)
+{
+    engine_options opt = {
+        .model_dir = context,
+        .n_ctx = 256,
+        .n_parallel = 1,
+        .n_threads = 1,
+        .cache_mib = 1,
+        .vision_cache_mib = 1,
+        .sparse = {.threshold = 64, .on = true, .chunk = 8, .keep = 0.5f, .draft_dir = context},
+        .on_event = answers_on_event};
+    engine *e = NULL;
+    gen_params_init(&opt.defaults);
+    const err_code err = engine_open(&e, &opt, NULL);
+    CHECK((e != NULL) == (err == ERR_OK));
+    engine_close(e);
+    return err;
+}
+
 /* ---- the engine's own thread ---- */
 
 /* The nth allocation fails: from the end of the answers that run to that of the next ones, or from what is first told of those
@@ -636,6 +656,9 @@ int main(void)
     test_disk();
     engine_close(e);
     test_named(tiny_dir);
+    const size_t n_whole = alloc_fail_each(open_whole, tiny_dir, MAX_POINTS);
+    printf("whole %zu\n", n_whole);
+    CHECK(n_whole >= 300);
     answers_end();
     CHECK_DONE();
 }
