@@ -201,6 +201,7 @@ list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_left_behind PRIVATE ${failing})
 target_link_options(test_disk_calls PRIVATE -Wl,--wrap=hash_stream_create,--wrap=pthread_cond_wait)
 target_link_options(test_prepared PRIVATE -Wl,--wrap=grammar_cursor_failure)
+target_link_options(test_loading PRIVATE -Wl,--wrap=pthread_create,--wrap=mlockall)
 target_link_options(test_video PRIVATE -Wl,--wrap=avcodec_send_packet)
 target_link_options(test_image_files PRIVATE -Wl,--wrap=av_packet_alloc,--wrap=avcodec_parameters_alloc)
 # What the engine of a transcript calls, and its cache on disk (tests/engine/transcript_calls.h).

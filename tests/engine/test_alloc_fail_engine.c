@@ -403,6 +403,7 @@ static err_code open_whole(void *context)
         .n_threads = 1,
         .cache_mib = 1,
         .vision_cache_mib = 1,
+        .prompt_lookup = 5,
         .sparse = {.threshold = 64, .on = true, .chunk = 8, .keep = 0.5f, .draft_dir = context},
         .on_event = answers_on_event};
     engine *e = NULL;

@@ -1,6 +1,10 @@
 /* What an engine says and does while it loads: stages for the loading page, in order and with growing shares; warnings where
  * answers will be slower than they need be, and nowhere else; which weights of the tower are quantized. */
+#define _GNU_SOURCE /* MCL_ONFAULT */
+#include <errno.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/compiler.h"
 #include "base/file.h"
@@ -11,6 +15,20 @@
 #include "tests/check.h"
 #include "tests/cpu.h"
 #include "tests/model/random_families.h"
+#include "tests/one_fails.h"
+
+ONE_FAILS(int, pthread_create,
+          (pthread_t * thread, const pthread_attr_t *how, void *(*run)(void *), void *ctx),
+          (thread, how, run, ctx), EAGAIN)
+
+/* Locks nothing. */
+int __wrap_mlockall(int flags);
+int __wrap_mlockall(int flags)
+{
+    CHECK_INT(flags, MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
+    errno = ENOMEM;
+    return one_fails_now("mlockall") ? -1 : 0;
+}
 
 static char log_path[FOLDER_NAME + 16];
 
@@ -119,6 +137,137 @@ static void test_batch_size(bytes *said)
     }
 }
 
+/* A folder with the files of the tiny model, of which one has `to` in the place of `from`. */
+static void make_other(char folder[FOLDER_NAME], const char *file, const char *from, const char *to)
+{
+    static const char *const files[] = {"config.json", "tokenizer.json", "tokenizer_config.json",
+                                        "model.safetensors", "chat_template.jinja"};
+    folder_make(folder);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        char was[4200], path[FOLDER_NAME + 32], dir[4096];
+        (void)snprintf(dir, sizeof dir, "%s", check_data("tiny"));
+        (void)snprintf(was, sizeof was, "%s/%s", dir, files[i]);
+        (void)snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        if (strcmp(files[i], file) != 0) {
+            CHECK_INT(symlink(was, path), 0);
+            continue;
+        }
+        bytes text = bytes_empty(1 << 24);
+        err_detail d = {0};
+        CHECK_OK(file_read(&text, was, &d), d);
+        const char *at = strstr(bytes_str(&text), from);
+        FILE *out = fopen(path, "w");
+        CHECK(at && out);
+        if (at && out) {
+            CHECK(fprintf(out, "%.*s%s%s", (int)(at - bytes_str(&text)), bytes_str(&text), to,
+                          at + strlen(from)) > 0);
+            CHECK_INT(fclose(out), 0);
+        }
+        bytes_deinit(&text);
+    }
+}
+
+/* A draft model that cannot judge the prompts of this one is refused, and told why. */
+static void test_judges(bytes *said)
+{
+    char short_one[FOLDER_NAME], other_word[FOLDER_NAME], windowed[FOLDER_NAME], path[FOLDER_NAME + 16];
+    char dir[4096], larger[4096];
+    make_other(short_one, "config.json", "\"max_position_embeddings\": 32768",
+               "\"max_position_embeddings\": 8");
+    make_other(other_word, "tokenizer.json", "\"content\": \"<|endoftext|>\"",
+               "\"content\": \"<|endoftexts|>\"");
+    const random_family *f = &RANDOM_FAMILIES[0];
+    while (strcmp(f->name, "gpt_oss") != 0) {
+        f++;
+    }
+    random_checkpoint_make(windowed, f->config, f->forms);
+    (void)snprintf(path, sizeof path, "%s/tokenizer.json", windowed);
+    CHECK_INT(symlink(check_data("tiny/tokenizer.json"), path), 0);
+    (void)snprintf(dir, sizeof dir, "%s", check_data("tiny"));
+    (void)snprintf(larger, sizeof larger, "%s", check_data("tiny_gemma4"));
+    const struct {
+        const char *dir, *why;
+    } CASES[] = {
+        {short_one, "has a context of 8 tokens, too few to judge prompts"},
+        {other_word, "has another vocabulary (token 1800 differs): take a small model of the same family"},
+        {windowed, "has sliding attention, which sees too little to judge prompts"},
+        {larger,
+         "has a vocabulary of 263 tokens, the model one of 1826: take a small model of the same family"},
+        {dir, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        engine_options opt = {
+            .model_dir = dir,
+            .n_ctx = 512,
+            .n_parallel = 1,
+            .n_threads = 1,
+            .cpu_mask = test_cpu_mask(),
+            .sparse = {.threshold = 64, .on = true, .chunk = 8, .keep = 0.5f, .draft_dir = CASES[i].dir},
+            .on_event = on_event};
+        char wanted[ERR_TEXT_MAX];
+        err_detail d = {0};
+        engine *e = NULL;
+        gen_params_init(&opt.defaults);
+        (void)remove(log_path);
+        log_reopen();
+        CHECK_OK(engine_open(&e, &opt, &d), d);
+        CHECK(e && (e->sparse.draft != NULL) == !CASES[i].why);
+        engine_close(e);
+        bytes_clear(said);
+        CHECK_OK(file_read(said, log_path, &d), d);
+        (void)snprintf(wanted, sizeof wanted, "the draft model %s %s", CASES[i].dir,
+                       CASES[i].why ? CASES[i].why : "");
+        CHECK_INT(strstr(bytes_str(said), wanted) != NULL, CASES[i].why != NULL);
+        if (CASES[i].why && !strstr(bytes_str(said), wanted)) {
+            fprintf(stderr, "  wanted: %s\n  said: %s\n", wanted, bytes_str(said));
+        }
+    }
+}
+
+/* What the system refuses: memory that stays, which is told, and threads, without which there is no engine. */
+static void test_refused(bytes *said)
+{
+    static const struct {
+        const char *call;
+        int n;
+        size_t n_threads;
+        const char *error, *warning;
+    } CASES[] = {
+        {NULL, 0, 2, NULL, NULL},
+        {"mlockall", 1, 1, NULL,
+         "memory is not locked: Cannot allocate memory; raise the limit (ulimit -l, or LimitMEMLOCK= of a"},
+        {"pthread_create", 1, 1, "the system refused another thread", NULL},
+        {"pthread_create", 2, 2, "the system refused another thread", NULL},
+        {"pthread_create", 1, 2, "", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        static char dir[4096];
+        err_detail d = {0}, d_log = {0};
+        engine *e = NULL;
+        (void)snprintf(dir, sizeof dir, "%s", check_data("tiny"));
+        engine_options opt = {.model_dir = dir,
+                              .n_ctx = 512,
+                              .n_parallel = 1,
+                              .n_threads = CASES[i].n_threads,
+                              .lock_memory = true,
+                              .cpu_mask = test_cpu_mask(),
+                              .on_event = on_event};
+        gen_params_init(&opt.defaults);
+        (void)remove(log_path);
+        log_reopen();
+        one_fails(CASES[i].call, CASES[i].n);
+        const err_code err = engine_open(&e, &opt, &d);
+        CHECK(one_fails_over());
+        CHECK_INT(err, CASES[i].error ? ERR_NOMEM : ERR_OK);
+        CHECK(!CASES[i].error || !CASES[i].error[0] || strcmp(d.text, CASES[i].error) == 0);
+        engine_close(e);
+        bytes_clear(said);
+        CHECK_OK(file_read(said, log_path, &d_log), d_log);
+        CHECK_INT(strstr(bytes_str(said), "not locked") != NULL, CASES[i].warning != NULL);
+        CHECK(!CASES[i].warning || strstr(bytes_str(said), CASES[i].warning));
+    }
+}
+
 int main(void)
 {
     static const char SLOW[] = "plain C kernels", MANY[] = "fewer would be faster";
@@ -142,6 +291,8 @@ int main(void)
     CHECK(t.n_quantizing > 5);
     CHECK(strstr(bytes_str(&said), MANY) && strstr(bytes_str(&said), SLOW));
     test_batch_size(&said);
+    test_judges(&said);
+    test_refused(&said);
     bytes_deinit(&said);
     CHECK_DONE();
 }
