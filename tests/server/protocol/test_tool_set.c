@@ -113,7 +113,7 @@ static void test_literals(void)
         {" <q>a<q>", "<q>", TOOL_STRING, "\"a\""},
         {"   ", NULL, TOOL_STRING, "\"\""},
         {"  True", NULL, TOOL_BOOLEAN, "true"},
-        {" [1, 'x']", NULL, TOOL_ARRAY, "[1,\"x\"]"},
+        {" [1, 'x']", NULL, TOOL_ARRAY, "[1, \"x\"]"},
     };
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
         bytes out = bytes_empty(200);
