@@ -238,10 +238,18 @@ static err_code read_image(void *ctx)
     still *s = ctx;
     static const image_limits limits = {1 << 22, LIMIT_IMAGE_SIDE};
     image img = {0};
+    image_plan plan;
+    const err_code measured = image_measure(&plan, s->data, s->bytes, &limits, NULL);
     one_fails(s->failing, s->failing_at);
     s->err = image_decode(&img, s->data, s->bytes, &limits, NULL);
     s->has_failed = one_fails_over();
     CHECK((img.rgb != NULL) == (s->err == ERR_OK));
+    CHECK(s->err || !measured);
+    if (!s->err) {
+        bytes jpeg = bytes_empty(1 << 16);
+        CHECK_INT(image_write_jpeg(&jpeg, &img, (image_size){8, 8}, 80, NULL), ERR_OK);
+        bytes_deinit(&jpeg);
+    }
     image_deinit(&img);
     return s->err;
 }
