@@ -90,6 +90,8 @@ static bool read_models(fake_options *f, const char *name, const char *value)
     } else if (strcmp(name, "--pin") == 0) {
         f->pinned[opt->n_pinned++] = value;
         opt->pinned = f->pinned;
+    } else if (strcmp(name, "--mem-limit") == 0) {
+        f->engine.mem_limit_mib = (int64_t)strtoll(value, NULL, 10);
     } else if (strcmp(name, "--idle-unload") == 0) {
         opt->idle_unload_s = (int)strtol(value, NULL, 10);
     } else if (strcmp(name, "--hub") == 0) {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # An MCP server over standard streams for transcripts of the whole server: tools that show pictures, that wait until the call is
-# cancelled, that say how far they are; a resource and a prompt.
+# cancelled, that say how far they are; a resource, one that never comes, and a prompt.
 #
 #     show.sh     # {"mcpServers": {"show": {"command": "/bin/sh", "args": ["show.sh"]}}}
 
@@ -33,6 +33,7 @@ while IFS= read -r line; do
         reply '"contents":[{"uri":"show:one","mimeType":"text/plain","text":"What is in it."}]' ;;
     *'"prompts/get"'*'"name":"greet"'*)
         reply '"messages":[{"role":"user","content":{"type":"text","text":"Greet them."}}]' ;;
+    *'"uri":"show:never"'*) ;;
     *'"resources/read"'* | *'"prompts/get"'*)
         printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"there is no such thing"}}\n' "$id" ;;
     esac

@@ -13,8 +13,8 @@
  * its lines are sent as they stand; CUT: and nothing more will come. LEAVE TEXT before a request: its client is gone once it has
  * TEXT, or with LEAVE /PATH TEXT once that page says so; "leave" in a WebSocket likewise. END TEXT and END /PATH TEXT before the last
  * request of a file: the server is told to end then, and the reply is what comes all the same; "end" in a WebSocket likewise.
- * UNTIL /PATH TEXT waits until the page says so. KEEP NAME before a request: its reply is read by TAKE NAME. FILE NAME and GONE NAME
- * make and remove a file in FOLDER.
+ * UNTIL /PATH TEXT waits until the page says so. KEEP NAME before a request: its reply is read by TAKE NAME, before that by READ NAME
+ * TEXT as far as a text. FILE NAME and GONE NAME make and remove a file in FOLDER.
  *
  * Behind a line CLOCK time stands still (transcript_clock.h), and LATER SECONDS lets it pass, also before a request, once that is
  * sent, among the lines of RAW and, as "later", in a WebSocket, which shows events of
@@ -37,9 +37,9 @@
 #include "tests/server/service/transcript_wire.h"
 
 /* Reads until what was streamed has a text, or until a page has it, and writes what came. */
-static void read_some(script *s, int fd, const char *leave)
+static void read_some(script *s, int fd, bytes *in, const char *leave)
 {
-    bytes got = bytes_empty(BYTES), body = bytes_empty(BYTES), shown = bytes_empty(BYTES);
+    bytes got = *in, body = bytes_empty(BYTES), shown = bytes_empty(BYTES);
     if (leave[0] == '/') {
         wait_until(s, leave);
     }
@@ -56,7 +56,7 @@ static void read_some(script *s, int fd, const char *leave)
     write_events(s, &shown, body.data, end ? (size_t)(end - body.data) + strlen(leave) : body.len, "\n\n");
     bytes_append_str(&shown, " ... (left)\n");
     write_lines(s, bytes_str(&shown), shown.len);
-    bytes_deinit(&got);
+    *in = got;
     bytes_deinit(&body);
     bytes_deinit(&shown);
 }
@@ -92,13 +92,11 @@ static kept *kept_of(script *s, const char *name)
     return &s->kept[i];
 }
 
-static void take_reply(script *s, int fd, bool has_body)
+static void take_reply(script *s, int fd, bytes *got, bool has_body)
 {
-    bytes got = bytes_empty(BYTES);
-    receive(fd, &got, NULL);
-    write_reply(s, bytes_str(&got), got.len, has_body);
+    receive(fd, got, NULL);
+    write_reply(s, bytes_str(got), got->len, has_body);
     close(fd);
-    bytes_deinit(&got);
 }
 
 static void ask(script *s, const char *head, const char *body, manner *m)
@@ -128,16 +126,15 @@ static void ask(script *s, const char *head, const char *body, manner *m)
         snprintf(k->name, sizeof k->name, "%s", m->keep);
         k->fd = fd;
         k->has_body = has_body;
+        k->got = bytes_empty(BYTES);
     } else if (m->leave) {
-        read_some(s, fd, m->leave);
+        read_some(s, fd, &got, m->leave);
         close(fd);
     } else if (m->ends) {
         end_server(s, fd, &got, m->ends);
-        receive(fd, &got, NULL);
-        write_reply(s, bytes_str(&got), got.len, has_body);
-        close(fd);
+        take_reply(s, fd, &got, has_body);
     } else {
-        take_reply(s, fd, has_body);
+        take_reply(s, fd, &got, has_body);
     }
     bytes_deinit(&sent);
     bytes_deinit(&got);
@@ -461,7 +458,7 @@ static void make_cache(const script *s)
 /* Does what needs no request, and takes how the next one is to be asked; returns what stands behind that. */
 static char *take_manner(script *s, char *text, manner *m)
 {
-    static const char *const WORDS[] = {"UNTIL ", "FILE ",  "GONE ",  "TAKE ",
+    static const char *const WORDS[] = {"UNTIL ", "FILE ",  "GONE ",  "TAKE ", "READ ",
                                         "KEEP ",  "LATER ", "LEAVE ", "END "};
     for (;;) {
         size_t word = 0;
@@ -476,7 +473,7 @@ static char *take_manner(script *s, char *text, manner *m)
         *line_end = '\0';
         const char *what = text + strlen(WORDS[word]);
         snprintf(path, sizeof path, "%s/%s", s->folder, what);
-        if (word < 4) {
+        if (word < 5) {
             pass_times(s, m);
         }
         if (word == 0) {
@@ -488,14 +485,21 @@ static char *take_manner(script *s, char *text, manner *m)
             CHECK_INT(unlink(path), 0);
         } else if (word == 3) {
             kept *k = kept_of(s, what);
-            take_reply(s, k->fd, k->has_body);
+            take_reply(s, k->fd, &k->got, k->has_body);
+            bytes_deinit(&k->got);
             k->name[0] = '\0';
         } else if (word == 4) {
-            m->keep = what;
+            char name[KEPT_NAME];
+            const size_t n = strcspn(what, " ");
+            snprintf(name, sizeof name, "%.*s", (int)n, what);
+            kept *k = kept_of(s, name);
+            read_some(s, k->fd, &k->got, what + n + 1);
         } else if (word == 5) {
+            m->keep = what;
+        } else if (word == 6) {
             CHECK(m->n_later < MOST_LATER);
             m->later[m->n_later++] = what;
-        } else if (word == 6) {
+        } else if (word == 7) {
             m->leave = what;
         } else {
             m->ends = what;

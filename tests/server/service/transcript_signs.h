@@ -20,6 +20,7 @@ enum { MOST_KEPT = 8, KEPT_NAME = 16 };
 typedef struct kept {
     char name[KEPT_NAME]; /* "": none */
     int fd;
+    bytes got; /* of its reply, so far */
     bool has_body;
 } kept;
 
