@@ -61,18 +61,13 @@ static int connections_of(const net *n, const char *peer)
     return count;
 }
 
-static void conn_closed(net_conn *c)
-{
-    if (c->announced) {
-        c->announced = false;
-        c->net->cb.on_close(c->net->cb.ctx, c->id);
-    }
-}
-
 static void conn_destroy(net_conn *c)
 {
     net *n = c->net;
-    conn_closed(c);
+    if (c->announced) {
+        c->announced = false;
+        n->cb.on_close(n->cb.ctx, c->id);
+    }
     net_conn_drop_input(c);
     bytes_deinit(&c->rx);
     bytes_deinit(&c->out);
@@ -190,12 +185,7 @@ static int on_connection_event(net_conn *c, enum lws_callback_reasons reason, vo
         return net_ws_writable(c);
     case LWS_CALLBACK_HTTP:
         return -1; /* an upgrade that libwebsockets does not take; only complete ones come to it */
-    case LWS_CALLBACK_CLOSED:
-    case LWS_CALLBACK_CLOSED_HTTP:
-    case LWS_CALLBACK_RAW_CLOSE:
-        conn_closed(c);
-        break;
-    case LWS_CALLBACK_WSI_DESTROY:
+    case LWS_CALLBACK_WSI_DESTROY: /* of each that was closed, at once */
         conn_destroy(c);
         break;
     default:
