@@ -104,7 +104,9 @@ static void test_access(void)
     const char *const hosts[] = {"chat.example"}, *const origins[] = {"https://app.example"};
     const char *const keys[] = {"first-key-of-two", "second-key-of-two"};
     access_rules a;
+    memset(&a, 0xff, sizeof a); /* whatever was there */
     CHECK(access_init(&a, keys, 2, hosts, 1, origins, 1));
+    CHECK(!a.has_admin);
     CHECK(access_host_allowed(&a, "chat.example:443"));
     CHECK(access_host_allowed(&a, "10.0.0.1"));
     CHECK(access_host_allowed(&a, "[::1]:80"));
