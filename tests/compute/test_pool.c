@@ -120,6 +120,36 @@ static void test_slow_worker(void)
     pool_destroy(c.pool);
 }
 
+typedef struct meeting {
+    atomic_size_t n_there;
+    size_t n_expected;
+} meeting;
+
+/* Waits, for a while, until all others are there. */
+static void meet_task(void *ctx, size_t task, size_t thread)
+{
+    meeting *m = ctx;
+    (void)task;
+    (void)thread;
+    atomic_fetch_add(&m->n_there, 1);
+    for (int ms = 0; ms < 20000 && atomic_load(&m->n_there) < m->n_expected; ms++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    CHECK_INT(atomic_load(&m->n_there), m->n_expected);
+}
+
+/* Every thread wakes up for its share, also if it is the only one that sleeps. */
+static void test_all_take_part(void)
+{
+    for (size_t n_threads = 2; n_threads <= 3; n_threads++) {
+        pool *p = pool_create(n_threads);
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* long enough to fall asleep */
+        meeting m = {.n_expected = n_threads};
+        pool_run(p, meet_task, &m, n_threads);
+        pool_destroy(p);
+    }
+}
+
 static void halve_task(void *ctx, size_t task, size_t thread)
 {
     (void)thread;
@@ -189,6 +219,7 @@ int main(void)
     test_many_jobs();
     test_nested();
     test_slow_worker();
+    test_all_take_part();
     test_progress_counter();
     CHECK(pool_create(0) == NULL);
     pool_destroy(NULL);
