@@ -47,7 +47,8 @@ typedef struct dialect {
                 struct answer *a); /* of a good stream, behind `last` of every choice */
     /* The whole reply, of an answer that is not streamed. */
     void (*whole)(const struct serve *s, const struct answer *a, bytes *out);
-    void (*error)(bytes *out, const api_error *e); /* the last event of a stream that fails */
+    /* The last event of a stream that fails, of a dialect without a log. */
+    void (*error)(bytes *out, const api_error *e);
     /* Appends the whole answer to the conversation that its request kept (reply_options.items), for a
      * request that goes on from it; "," in front. */
     void (*append_kept)(const struct serve *s, struct answer *a, bytes *items);

@@ -408,13 +408,6 @@ static void whole_compaction(const serve *s, const answer *a, bytes *out)
     bytes_deinit(&summary);
 }
 
-static void error_responses(bytes *out, const api_error *e)
-{
-    bytes_append_str(out, "event: error\ndata: {\"type\":\"error\",\"error\":");
-    api_error_write(out, e, NULL);
-    bytes_append_str(out, "}\n\n");
-}
-
 /* ---- the tables ---- */
 
 #define PING ":\n\n"
@@ -492,7 +485,7 @@ const dialect dialect_rerank = {.name = "rerank",
         .name = "response", .id_prefix = "resp_", .has_log = true, .has_tools = true, .parse = (body),       \
         .prepare = prepare_chat, .first = first_responses, .delta = delta_responses,                         \
         .progress = progress_responses, .last = last_responses, .whole = whole_responses,                    \
-        .error = error_responses, .append_kept = append_output, .ping = PING                                 \
+        .append_kept = append_output, .ping = PING                                                           \
     }
 
 const dialect dialect_responses = RESPONSES(parse_responses);

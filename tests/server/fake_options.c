@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/limits.h"
@@ -43,6 +44,9 @@ static bool read_upstream(serve_options *opt, const char *name, char *value)
 static err_code inspect(bytes *out, const char *path, const char *mmproj, bool as_json, err_detail *detail)
 {
     (void)path, (void)mmproj, (void)as_json, (void)detail;
+    for (const char *until = getenv("FAKE_STUCK_UNTIL"); until && access(until, F_OK) != 0;) {
+        usleep(5000);
+    }
     bytes_append_str(out, "a table");
     return ERR_OK;
 }

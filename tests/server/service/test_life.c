@@ -320,6 +320,15 @@ static void stalled(void)
     close(fd);
 }
 
+/* What is said to whom other machines can reach. */
+static void open_to_all(const char *what, const char *const *words)
+{
+    life l = begin(what, words);
+    ask_until(&l, "a-key-of-enough-letters", 200);
+    kill(l.child, SIGTERM);
+    end(&l);
+}
+
 static void does_not_begin(const char *what, const char *const *words)
 {
     life l = begin(what, words);
@@ -338,6 +347,12 @@ int main(void)
     stalled();
     does_not_begin("an address that is none", (const char *const[]){"--host", "nowhere", NULL});
     does_not_begin("open to all without a key", (const char *const[]){"--host", "0.0.0.0", NULL});
+    open_to_all("open to all with a key",
+                (const char *const[]){"--host", "0.0.0.0", "--key", "a-key-of-enough-letters", NULL});
+    open_to_all("open to all without a key, as it was asked for",
+                (const char *const[]){"--host", "0.0.0.0", "--insecure-no-key", "on", NULL});
+    does_not_begin("a pinned model that is not there",
+                   (const char *const[]){"--models-dir", folder, "--pin", "ash", NULL});
     does_not_begin("a pinned model without a folder of models", (const char *const[]){"--pin", "ash", NULL});
     does_not_begin("a host of media that is none", (const char *const[]){"--media-domain", "a b", NULL});
     does_not_begin("a folder of media that is not there",
