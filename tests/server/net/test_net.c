@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/net/net_unread.h"
+#include "tests/said.h"
 #include "tests/server/net/test_net.h"
 
 /* ---- tests ---- */
@@ -55,6 +56,28 @@ static void test_heads(void)
     close(fd);
     pass(1);
     CHECK_INT(open("/dev/null", O_RDONLY), STDIN_FILENO);
+}
+
+/* What the access log hears: from the head on, also of one that cannot be read. */
+static void test_sent(void)
+{
+    int fd = client();
+    pass(1);
+    say(fd, HEAD("GET", "/a") "\r\n");
+    pass(1.5);
+    reply("yes");
+    CHECK_HAS(heard(fd), "yes");
+    CHECK_STR(logged, "GET /a 200 1500.0");
+    say(fd, HEAD("DELETE", "/b%20c?d") "\r\n");
+    reply("no");
+    CHECK_HAS(heard(fd), "no");
+    CHECK_STR(logged, "DELETE /b%20c 200 0.0");
+    say(fd, "nonsense\r\n\r\n");
+    CHECK(is_closed(fd));
+    CHECK_HAS(seen, "400 Bad Request");
+    CHECK_STR(logged, "- - 400 0.0");
+    close(fd);
+    pass(1);
 }
 
 static void test_bodies(void)
@@ -572,6 +595,7 @@ int main(void)
     snprintf(socket_file, sizeof socket_file, "unix:%s/s", folder);
     open_server(false);
     test_heads();
+    test_sent();
     test_bodies();
     test_discard();
     test_late();

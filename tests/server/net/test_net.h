@@ -112,6 +112,15 @@ static void on_close(void *ctx, uint64_t conn)
     at.closed++;
 }
 
+static char logged[256]; /* the last reply, as the access log has it */
+
+static void on_sent(void *ctx, const net_sent *s)
+{
+    (void)ctx;
+    CHECK(strncmp(s->id, "req_", 4) == 0 && s->id[4]);
+    snprintf(logged, sizeof logged, "%s %s %d %.1f", s->method, s->path, s->status, s->ms);
+}
+
 static void on_wake(void *ctx)
 {
     (void)ctx;
@@ -135,6 +144,7 @@ static void open_server(bool is_tcp)
                                      .on_half_closed = on_half_closed,
                                      .on_done = on_done,
                                      .on_close = on_close,
+                                     .on_sent = on_sent,
                                      .on_wake = on_wake,
                                      .on_timer = on_timer};
     const net_options options = {.hosts = hosts,
