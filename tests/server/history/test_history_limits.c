@@ -1,8 +1,10 @@
-/* history: a process whose files may not grow beyond a size (ulimit -f). */
+/* history: a process whose files may not grow beyond a size (ulimit -f), and chats that
+ * are written in pieces. */
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "server/history/history_store.h"
 #include "tests/server/history/store.h"
 
@@ -77,10 +79,48 @@ static void test_limited(void)
     history_store_close(st);
 }
 
+/* A chat that is written in pieces has all of its messages, and is the same where it is taken in. */
+static void test_pieces(void)
+{
+    enum { MESSAGES = 5 };
+    int64_t revision = 0;
+    err_detail d = {0};
+    char path[64];
+    file_handle out = {.fd = -1};
+    bytes text = bytes_empty(1 << 22), other = bytes_empty(1 << 22);
+    history_store *st = open_store("pieces", QUOTA);
+    for (int i = 0; i < MESSAGES; i++) {
+        CHECK_OK(add(st, "c", &revision, i, &d), d);
+    }
+    for (int i = 0; i < 2; i++) {
+        json_doc *doc = NULL;
+        int n = 0;
+        CHECK_OK(history_store_export(st, SCOPE + (uint64_t)i, &out, &d), d);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", out.fd);
+        CHECK_OK(file_read(i ? &other : &text, path, &d), d);
+        close(out.fd);
+        if (i == 0) {
+            CHECK_OK(json_parse(&doc, bytes_str(&text), text.len, 16, &d), d);
+            CHECK_INT(json_len(json_get(json_child(json_get(json_root(doc), "chats")), "messages")),
+                      MESSAGES);
+            CHECK_OK(history_store_import(st, SCOPE + 1, json_root(doc), &n, &d), d);
+            json_free(doc);
+        }
+    }
+    CHECK(text.len > MESSAGES * MESSAGE);
+    const char *mine = strstr(bytes_str(&text), "\"messages\":"),
+               *its = strstr(bytes_str(&other), "\"messages\":");
+    CHECK(mine && its && strcmp(mine, its) == 0);
+    history_store_close(st);
+    bytes_deinit(&text);
+    bytes_deinit(&other);
+}
+
 int main(void)
 {
     signal(SIGXFSZ, SIG_IGN);
     folder_make(root);
     test_limited();
+    test_pieces();
     CHECK_DONE();
 }
