@@ -94,7 +94,7 @@ static bool mark_live(const dfa_builder *b, bool *live)
             first[b->next[i] + 2]++;
         }
     }
-    for (size_t q = 1; ok && q <= n; q++) {
+    for (size_t q = 1; ok && q < n; q++) {
         first[q + 1] += first[q];
     }
     for (size_t i = 0; ok && i < n_cells; i++) {
