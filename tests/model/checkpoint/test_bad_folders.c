@@ -121,14 +121,16 @@ static void test_tokenizers(void)
                            ",\"intermediate_size\":80,\"vocab_size\":500" RANDOM_ROPE("") "}",
                            RANDOM_TEXT_ONLY);
     copy_tokenizer(dir);
-    CHECK_REFUSED(dir, false, ERR_CORRUPT, "it belongs to another model");
+    CHECK_REFUSED(dir, false, ERR_CORRUPT,
+                  ": the tokenizer has ids up to 1825, but the model knows 500: it belongs to another model; "
+                  "take the one published with these weights");
 
     random_checkpoint_make(dir,
                            "{\"model_type\":\"qwen3\"," RANDOM_SIZES
                            ",\"intermediate_size\":80,\"eos_token_id\":1887" RANDOM_ROPE("") "}",
                            RANDOM_TEXT_ONLY);
     copy_tokenizer(dir);
-    CHECK_REFUSED(dir, false, ERR_CORRUPT, "eos_token_id is 1887, but the tokenizer ends at");
+    CHECK_REFUSED(dir, false, ERR_CORRUPT, "eos_token_id is 1887, but the tokenizer ends at 1825: ");
 }
 
 /* config.json tells of a tower that is not in the files: the model reads text. */
