@@ -345,6 +345,28 @@ static void ask_socket(script *s, const char *head, const char *body)
     bytes_deinit(&shown);
 }
 
+/* ---- engines ---- */
+
+err_code __real_engine_open(engine **out, const engine_options *opt, err_detail *d);
+void __real_engine_close(engine *e);
+err_code __wrap_engine_open(engine **out, const engine_options *opt, err_detail *d);
+void __wrap_engine_close(engine *e);
+
+static atomic_int n_engines;
+
+err_code __wrap_engine_open(engine **out, const engine_options *opt, err_detail *d)
+{
+    const err_code err = __real_engine_open(out, opt, d);
+    n_engines += err == ERR_OK;
+    return err;
+}
+
+void __wrap_engine_close(engine *e)
+{
+    n_engines -= e != NULL;
+    __real_engine_close(e);
+}
+
 /* ---- a file ---- */
 
 /* Starts a server with the words of the lines that begin with `mark`. */
@@ -615,6 +637,7 @@ static void run(const char *path)
         CHECK_INT(serve_thread_stop(other), 0);
     }
     CHECK_INT(s.n_wrong, 0);
+    CHECK_INT(n_engines, 0); /* all are closed */
     recorded_compare(path, s.text, bytes_str(&s.out));
     bytes_deinit(&text);
     bytes_deinit(&s.out);
