@@ -122,11 +122,10 @@ static void on_end(void *ctx, http_end end, const char *why)
 
 /* ---- a request ---- */
 
-/* Runs it to its end; *stopped: by the hook. */
+/* Runs it to its end; *stopped becomes true if the hook ends it. */
 static err_code run(chat_client *c, exchange *x, http_order *order, bool *stopped, err_detail *detail)
 {
     const char *where = c->server.unix_path[0] ? c->server.unix_path : c->server.base;
-    *stopped = false;
     order->unix_path = c->server.unix_path[0] ? c->server.unix_path : NULL;
     order->key = c->key;
     order->uses_proxy = strncmp(c->server.base, "https:", 6) == 0; /* plain http is of the own network */

@@ -100,7 +100,11 @@ static err_code run(void)
     if (file.path[0]) {
         t = (hub_task){.path = "/x", .file = &file, .repo_dir = folder, .locks_dir = folder};
     }
-    return run_tasks(&t, 1, 1);
+    const err_code err = run_tasks(&t, 1, 1);
+    if (err == ERR_OK) {
+        CHECK_INT(t.at, file.path[0] ? file.size : (int64_t)text.len);
+    }
+    return err;
 }
 
 /* ---- what is refused, and what is tried again ---- */
