@@ -4,6 +4,7 @@
 #include "engine/grammar_spec.h"
 
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "tests/check.h"
 #include "tests/text/grammar/grammar_walk.h"
 
@@ -567,6 +568,45 @@ static void test_same_texts(bool has_added)
     bytes_deinit(&text);
 }
 
+/* A vocabulary may lack a byte: where it must come there is no token, whatever the masks of others have. */
+static void test_missing_byte(void)
+{
+    bytes text = bytes_empty(1 << 16);
+    tokenizer *own = NULL;
+    token_trie *t = NULL;
+    grammar_cursor *c = NULL;
+    bytes_append_str(
+        &text, "{\"added_tokens\":[],\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
+               "\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\",\"merges\":[],\"vocab\":{\"?"
+               "?\":256");
+    uint32_t other = 256;
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        const bool plain = (byte > ' ' && byte < 127) || (byte > 160 && byte != 173);
+        char one[4];
+        const size_t n = utf8_encode(one, plain ? byte : other++);
+        if (byte != 127) {
+            bytes_append_char(&text, ',');
+            bytes_append_json(&text, one, n);
+            bytes_printf(&text, ":%u", (unsigned)byte);
+        }
+    }
+    bytes_append_str(&text, "}}}");
+    CHECK_OK(tokenizer_open_json(&own, bytes_str(&text), text.len, "test", &d), d);
+    CHECK_OK(token_trie_create(&t, own, NULL, 0, &d), d);
+    json_doc *doc = parse("{\"const\":\"\\u007f\"}");
+    grammar *g = build(&(grammar_spec){.kind = SPEC_SCHEMA, .schema = json_root(doc)});
+    CHECK_OK(grammar_cursor_create(&c, g, t, false, &d), d);
+    CHECK(grammar_cursor_accept(c, '"'));
+    CHECK(grammar_cursor_mask(c, grammar_cursor_state(c)) == NULL);
+    CHECK_INT(grammar_cursor_failure(c), ERR_UNSUPPORTED);
+    grammar_cursor_destroy(c);
+    grammar_destroy(g);
+    json_free(doc);
+    token_trie_destroy(t);
+    tokenizer_close(own);
+    bytes_deinit(&text);
+}
+
 static void test_depth(void)
 {
     json_doc *doc = parse("{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}");
@@ -610,6 +650,7 @@ int main(void)
     test_states();
     test_same_texts(false);
     test_same_texts(true);
+    test_missing_byte();
     test_depth();
     token_trie_destroy(trie);
     tokenizer_close(tok);
