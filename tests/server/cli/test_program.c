@@ -69,6 +69,37 @@ static void test_commands(void)
     }
 }
 
+/* A model of a hub that is in the cache is found by its name, and a folder of models is shown without -m. */
+static void test_cached(const char *cache)
+{
+#define COMMIT "0123456789abcdef0123456789abcdef01234567"
+    static const char *const FOLDERS[] = {"", "/refs", "/snapshots", "/snapshots/" COMMIT};
+    static const char *const FILES[] = {
+        "config.json",           "model.safetensors",      "tokenizer.json",
+        "tokenizer_config.json", "generation_config.json", "chat_template.jinja"};
+    char path[512], target[512];
+    for (size_t i = 0; i < ARRAY_LEN(FOLDERS); i++) {
+        snprintf(path, sizeof path, "%s/models--org--whole%s", cache, FOLDERS[i]);
+        CHECK(mkdir(path, 0700) == 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
+        const size_t n = strlen(path);
+        snprintf(target, sizeof target, TINY "/%s", FILES[i]);
+        snprintf(path + n, sizeof path - n, "/%s", FILES[i]);
+        CHECK(access(target, R_OK) != 0 || symlink(target, path) == 0);
+        path[n] = '\0';
+    }
+    snprintf(target, sizeof target, "%s/models--org--whole/refs/main", cache);
+    FILE *f = fopen(target, "w");
+    CHECK(f && fputs(COMMIT, f) >= 0 && fclose(f) == 0);
+    CHECK_INT(run("inspect", "-m", "org/whole", NULL), 0);
+    CHECK_HAS(said_out, path);
+    CHECK_INT(run("-q", "--check", "-m", "org/whole"), 0);
+    CHECK_HAS(said_out, "ok: model ");
+    CHECK_INT(run("inspect", "--models-dir", TINY, NULL), 0);
+    CHECK_HAS(said_out, "folder  ");
+}
+
 /* A disk that is full, a reader that has left. */
 static void test_output(void)
 {
@@ -113,6 +144,7 @@ int main(void)
     CHECK(dup2(null, STDIN_FILENO) == STDIN_FILENO);
     close(null);
     test_commands();
+    test_cached(folder);
     test_output();
     CHECK_DONE();
 }
