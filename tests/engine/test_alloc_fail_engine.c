@@ -42,6 +42,28 @@ static err_code prepare_text(void *context)
     return err;
 }
 
+/* Texts with others around them: each is whole, or there is no request. */
+static err_code prepare_inputs(void *context)
+{
+    static const gen_input inputs[] = {
+        {.text = "What is it?",
+         .len = 11,
+         .before = "Question: what is 1 plus 1, and what is 2 plus 2? ",
+         .behind = " Answer:"},
+        {.text = "What else is it, if it is not that which it was?", .len = 48}};
+    static size_t expected[2];
+    gen_request *r = NULL;
+    const err_code err =
+        engine_prepare_inputs(context, &r, inputs, ARRAY_LEN(inputs), GEN_POOL_LAST, 0, NULL);
+    CHECK((r != NULL) == (err == ERR_OK));
+    for (size_t i = 0; r && i < ARRAY_LEN(inputs); i++) {
+        expected[i] = expected[i] ? expected[i] : r->inputs[i].len;
+        CHECK_INT(r->inputs[i].len, expected[i]);
+    }
+    gen_request_free(r);
+    return err;
+}
+
 static err_code prepare_tokens(void *context)
 {
     static const int32_t ids[] = {1, 2, 3};
@@ -638,6 +660,8 @@ int main(void)
                  n_text = alloc_fail_each(prepare_text, e, MAX_POINTS),
                  n_tokens = alloc_fail_each(prepare_tokens, e, MAX_POINTS),
                  n_chat = alloc_fail_each(prepare_chat, e, MAX_POINTS);
+    CHECK_INT(prepare_inputs(e), ERR_OK);
+    CHECK(alloc_fail_each(prepare_inputs, e, MAX_POINTS) >= 5);
     CHECK_INT(prepare_rounds(e), ERR_OK);
     const size_t n_rounds = alloc_fail_each(prepare_rounds, e, MAX_POINTS);
     printf("allocations: lookup %zu, text %zu, tokens %zu, chat %zu\n", n_lookup, n_text, n_tokens, n_chat);

@@ -323,7 +323,6 @@ static err_code start_worker(worker *w, const video_job *job, err_detail *detail
     file_close(pair[1]);
     w->link = pair[0];
     if (w->pid <= 0) {
-        w->pid = 0;
         return err_set(detail, ERR_NOMEM, "the system refused a process to read the video");
     }
     memset(&request, 0, sizeof request);
