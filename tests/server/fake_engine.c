@@ -17,7 +17,7 @@
  * The model's name is that of its folder. Loading fails for lack of memory if a file "refuse" is in
  * it, and as damaged with a file "corrupt"; it goes on as long as there is a file "slow". With a
  * file "blind" it sees no images, with a file "ranks" it is a reranker, with a file "heavy" it has 3 MiB of weights. One
- * whose folder has the name "films" sees videos, too, "disk" keeps prefixes on a disk, "tight" leaves 92 KiB to requests.
+ * whose folder has the name "videos" sees videos, too, "disk" keeps prefixes on a disk, "tight" leaves 92 KiB to requests.
  *
  * An image must start like a PNG and end with IEND, else it is "damaged".
  */

@@ -76,7 +76,7 @@ void fake_write_messages(bytes *out, const chat_input *in)
 
 void fake_be(const char *kind, engine_info *info, engine_status *status, ledger *memory)
 {
-    if (strcmp(kind, "films") == 0) {
+    if (strcmp(kind, "videos") == 0) {
         info->has_video = info->video_fills_budget = true;
         info->video_fps = 2.5;
         info->video_min_frames = 4;

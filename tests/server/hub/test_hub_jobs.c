@@ -315,7 +315,7 @@ static void test_many(void)
     CHECK_INT(hub_jobs_start(jobs, HUB_PULL, "org/good", &d), ERR_LIMIT);
     CHECK_STR(d.text, "8 models are being fetched; wait for one of them");
     CHECK_INT(hub_jobs_start(jobs, HUB_REMOVE, "org/held-3", &d), ERR_BUSY);
-    CHECK_STR(d.text, "org/held-3: a pull of it runs");
+    CHECK_STR(d.text, "org/held-3: another job for it (pull) still runs");
     CHECK(hub_jobs_cancel(jobs, "org/held-3"));
     CHECK(!strstr(look(), "held-3"));
     for (int i = 0; i < 30000 && n_held == HUB_JOBS; i++) {
