@@ -364,7 +364,8 @@ err_code hub_jobs_start(hub_jobs *j, hub_action action, const char *model, err_d
     snprintf(o.model, sizeof o.model, "%s", model);
     const size_t at = find(j, model);
     if (at < j->n && j->jobs[at].fd >= 0) {
-        return err_set(detail, ERR_BUSY, "%s: another job for it (%s) still runs", model, ACTIONS[j->jobs[at].asked.action]);
+        return err_set(detail, ERR_BUSY, "%s: another job for it (%s) still runs", model,
+                       ACTIONS[j->jobs[at].asked.action]);
     }
     if (at < j->n) {
         forget(j, at);
