@@ -125,7 +125,7 @@ err_code tensor_write(const char *path, const writer_entry *entries, size_t n, c
         goto out;
     }
     if (snprintf(part, sizeof part, "%s.%ld.part", path, (long)getpid()) >= (int)sizeof part) {
-        err = err_set(detail, ERR_INVALID, "%s: the path is too long", path);
+        err = err_set(detail, ERR_INVALID, "the path is too long: %s", path);
         goto out;
     }
     (void)unlink(part); /* left by an earlier process of this number */

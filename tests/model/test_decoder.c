@@ -386,6 +386,55 @@ static void test_refusals(const tiny *t)
     seq_state_destroy(run.seq);
 }
 
+/* Each bound of a batch, with what is said of it; and that nothing came into the sequence. */
+static void test_batch_bounds(const tiny *t)
+{
+    static const struct {
+        int32_t n_rows, n_logit_rows, n_runs, first_row, run_rows;
+        err_code code;
+        const char *text;
+    } CASES[] = {
+        {0, 1, 1, 0, 1, ERR_LIMIT, "a batch of 0 rows and 1 logits does not fit 4 and 2"},
+        {5, 1, 1, 0, 5, ERR_LIMIT, "a batch of 5 rows and 1 logits does not fit 4 and 2"},
+        {4, 3, 1, 0, 4, ERR_LIMIT, "a batch of 4 rows and 3 logits does not fit 4 and 2"},
+        {4, 1, 5, 0, 4, ERR_LIMIT, "a batch of 4 rows and 1 logits does not fit 4 and 2"},
+        {4, 1, 1, 1, 3, ERR_INTERNAL, "the runs of a batch do not tile its rows"},
+        {4, 1, 1, 0, 0, ERR_INTERNAL, "the runs of a batch do not tile its rows"},
+        {4, 1, 1, 0, 5, ERR_INTERNAL, "the runs of a batch do not tile its rows"},
+        {4, 1, 1, 0, 3, ERR_INTERNAL, "the runs of a batch do not tile its rows"},
+        {4, 2, 1, 0, 4, ERR_OK, ""},
+    };
+    decoder_scratch *sc = NULL;
+    err_detail d = {0};
+    CHECK_INT(decoder_scratch_create(&sc, t->m, t->c, 0, 1, &d), ERR_INVALID);
+    CHECK_STR(d.text, "a batch needs room for at least one row");
+    CHECK(!sc);
+    CHECK_INT(decoder_scratch_create(&sc, t->m, t->c, 1, -1, &d), ERR_INVALID);
+    CHECK(!sc);
+    CHECK_OK(decoder_scratch_create(&sc, t->m, t->c, 1, 0, &d), d);
+    decoder_scratch_destroy(sc);
+    CHECK_OK(decoder_scratch_create(&sc, t->m, t->c, 4, 2, &d), d);
+    seq_state *s = tiny_seq(t);
+    for (size_t i = 0; sc && i < ARRAY_LEN(CASES); i++) {
+        static const int32_t tokens[8] = {1, 2, 3, 4, 5, 6, 7, 8}, rows[3] = {0, 1, 2};
+        static const position places[8] = {{0, 0, 0}, {1, 1, 1}, {2, 2, 2}, {3, 3, 3}};
+        const batch_run runs[5] = {{.seq = s, .first_row = CASES[i].first_row, .n_rows = CASES[i].run_rows}};
+        const batch b = {.n_rows = CASES[i].n_rows,
+                         .tokens = tokens,
+                         .positions = places,
+                         .runs = runs,
+                         .n_runs = CASES[i].n_runs,
+                         .logit_rows = rows,
+                         .n_logit_rows = CASES[i].n_logit_rows};
+        d = (err_detail){0};
+        CHECK_INT(decoder_forward(t->m, t->c, &b, sc, &d), CASES[i].code);
+        CHECK_STR(d.text, CASES[i].text);
+        CHECK_INT(seq_state_len(s), CASES[i].code ? 0 : 4);
+    }
+    seq_state_destroy(s);
+    decoder_scratch_destroy(sc);
+}
+
 /* Matrices in memory of their own have the bits of those in the file. */
 static void test_copied_weights(void)
 {
@@ -413,6 +462,7 @@ int main(void)
         test_many_rows(&t);
         test_verify_block(&t);
         test_refusals(&t);
+        test_batch_bounds(&t);
         tiny_close(&t);
     }
     test_pieces();

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/tensor_writer.h"
 #include "model/model.h"
 #include "model/probe.h"
 
@@ -193,6 +194,116 @@ static void check(bytes *out, const char *name, err_code (*fn)(err_detail *d), b
     bytes_deinit(&text);
 }
 
+/* ---- paths that are long ---- */
+
+enum { PATH_ROOM = 4200, SHORT = 4050, LONG = 4100 };
+
+/* A path of n bytes: what stands between both ends changes nothing. */
+static const char *path_of(const char *begin, const char *end, size_t n)
+{
+    static char path[PATH_ROOM];
+    size_t at = (size_t)snprintf(path, sizeof path, "%s", begin);
+    const size_t until = n - strlen(end);
+    for (path[at] = '/', at += (until - at) % 2; at < until; at += 2) {
+        path[at] = '/';
+        path[at + 1] = '.';
+    }
+    snprintf(path + until, sizeof path - until, "%s", end);
+    return path;
+}
+
+static err_code open_long(size_t n, err_detail *d)
+{
+    model *m = NULL;
+    const err_code err = model_open(&m, path_of(check_data("tiny"), "", n), &(model_open_options){0}, d);
+    model_close(m);
+    return err;
+}
+
+static err_code open_long_parts(size_t n, err_detail *d)
+{
+    char parts[FOLDER_NAME + 8];
+    snprintf(parts, sizeof parts, "%s/parts", folder);
+    return open_as(path_of(parts, "", n), 0, d);
+}
+
+static err_code open_long_gguf(size_t n, err_detail *d)
+{
+    return open_as(path_of(folder, "/m.gguf", n), 0, d);
+}
+
+static err_code open_long_tower(size_t n, err_detail *d)
+{
+    checkpoint *ck = NULL;
+    const err_code err = checkpoint_open(&ck, gguf, path_of(folder, "/none.gguf", n), d);
+    checkpoint_close(ck);
+    return err;
+}
+
+static err_code convert_long(size_t n, err_detail *d)
+{
+    return model_convert(check_data("tiny"), path_of(folder, "/made", n),
+                         &(quantize_options){.layer_bits = 4, .head_bits = 8, .c = c}, d);
+}
+
+/* The text without the middle of a path. */
+static void say_short(bytes *out, const char *text)
+{
+    char plain[sizeof((err_detail){0}).text];
+    size_t n = 0;
+    for (; *text; text++) {
+        const bool is_dot = text[0] == '/' && text[1] == '.' && (text[2] == '/' || text[2] == '\0');
+        text += is_dot;
+        if (!is_dot && (text[0] != '/' || (text[1] != '/' && text[1] != '\0'))) {
+            plain[n++] = *text;
+        }
+    }
+    plain[n] = '\0';
+    say_plain(out, plain);
+}
+
+/* What comes of paths of each length about that at which they, or those of the files within, are too long. */
+static void check_lengths(bytes *out, const char *name, err_code (*fn)(size_t n, err_detail *d))
+{
+    bytes text = bytes_empty(1 << 16);
+    bytes_printf(out, "%s, paths that are long\n", name);
+    for (int n = SHORT; n <= LONG; n++) {
+        err_detail d = {0};
+        bytes_clear(&text);
+        const err_code err = fn((size_t)n, &d);
+        bytes_append_str(&text, err_name(err));
+        bytes_append_str(&text, err ? ": " : "");
+        say_short(&text, d.text);
+        say_files(&text, made, true);
+        one_fails_say(out, "bytes", n, bytes_str(&text));
+    }
+    one_fails_say(out, NULL, 0, NULL);
+    bytes_deinit(&text);
+}
+
+static void check_paths(bytes *out)
+{
+    char parts[FOLDER_NAME + 8], path[FOLDER_NAME + 60];
+    err_detail d = {0};
+    snprintf(parts, sizeof parts, "%s/parts", folder);
+    CHECK_INT(mkdir(parts, 0700), 0);
+    snprintf(path, sizeof path, "%s/config.json", parts);
+    CHECK_INT(symlink(check_data("tiny/config.json"), path), 0);
+    snprintf(path, sizeof path, "%s/model.safetensors.index.json", parts);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs("{\"weight_map\":{\"a\":\"model-00001-of-00001-of-the-text.safetensors\"}}", f) > 0 &&
+          fclose(f) == 0);
+    check_lengths(out, "a folder", open_long);
+    check_lengths(out, "in parts", open_long_parts);
+    check_lengths(out, "GGUF", open_long_gguf);
+    check_lengths(out, "its tower", open_long_tower);
+    check_lengths(out, "converted", convert_long);
+    CHECK_INT(tensor_write(path_of(folder, "/x.safetensors", 4095), NULL, 0, c, NULL, &d), ERR_INVALID);
+    bytes_append_str(out, "written, a path that is long: ");
+    say_short(out, d.text);
+    bytes_append_char(out, '\n');
+}
+
 int main(void)
 {
     err_detail d = {0};
@@ -211,6 +322,7 @@ int main(void)
     check(&out, "in blocks", open_in_blocks, false);
     check(&out, "in blocks that were kept", open_in_blocks, true);
     check(&out, "converted", convert, false);
+    check_paths(&out);
     recorded_check("model/model_calls.txt", bytes_str(&out));
     bytes_deinit(&out);
     compute_destroy(c);

@@ -51,8 +51,71 @@ static void test_blocks(void)
     guard_free(data);
 }
 
+/* Another kind of 8-bit floats, scales that are missing or of another shape, and no memory: what is said, and of which tensor. */
+static void test_refusals(void)
+{
+    static const uint8_t bits[ROWS * COLUMNS];
+    static const float numbers[6];
+    static const char SUPPORTED[] =
+        "tensor w.weight: of 8-bit floats only F8_E4M3 with weight_scale_inv (a scale "
+        "for each block of 128 x 128) is supported",
+                      FITTING[] =
+                          "tensor w.weight_scale_inv does not hold one number for each block of 128 x 128";
+    static const struct {
+        const char *type, *scales;
+        int32_t n_dims, scale_dims;
+        size_t rows, columns;
+        dtype kind;
+        size_t room;
+        err_code code;
+        const char *text;
+    } CASES[] = {
+        {"F8_E5M2", "w.weight_scale_inv", 2, 2, 2, 2, DTYPE_F32, ROOM, ERR_UNSUPPORTED, SUPPORTED},
+        {"F8_E4M3", "v.weight_scale_inv", 2, 2, 2, 2, DTYPE_F32, ROOM, ERR_UNSUPPORTED, SUPPORTED},
+        {"F8_E4M3", "w.weight_scale_inv", 2, 2, 3, 2, DTYPE_F32, ROOM, ERR_CORRUPT, FITTING},
+        {"F8_E4M3", "w.weight_scale_inv", 2, 2, 2, 1, DTYPE_F32, ROOM, ERR_CORRUPT, FITTING},
+        {"F8_E4M3", "w.weight_scale_inv", 3, 2, 2, 2, DTYPE_F32, ROOM, ERR_CORRUPT, FITTING},
+        {"F8_E4M3", "w.weight_scale_inv", 2, 1, 2, 2, DTYPE_F32, ROOM, ERR_CORRUPT, FITTING},
+        {"F8_E4M3", "w.weight_scale_inv", 2, 2, 2, 2, DTYPE_OTHER, ROOM, ERR_CORRUPT, FITTING},
+        {"F8_E4M3", "w.weight_scale_inv", 2, 2, 2, 2, DTYPE_F32, 1024, ERR_NOMEM,
+         "no memory for tensor w.weight"},
+        {"U8", "v.weight_scale_inv", 2, 2, 2, 2, DTYPE_F32, ROOM, ERR_OK, ""},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        tensor_table all = {0};
+        const named_tensor weight = {
+            .name = "w.weight",
+            .stored = "w.weight",
+            .type_name = CASES[i].type,
+            .view = {DTYPE_OTHER, CASES[i].n_dims, {ROWS, COLUMNS, 1}, bits, sizeof bits}};
+        const named_tensor scale = {.name = CASES[i].scales,
+                                    .stored = CASES[i].scales,
+                                    .type_name = "F32",
+                                    .view = {CASES[i].kind,
+                                             CASES[i].scale_dims,
+                                             {CASES[i].rows, CASES[i].columns},
+                                             numbers,
+                                             sizeof numbers}};
+        CHECK(tensor_table_add(&all, &weight) && tensor_table_add(&all, &scale));
+        tensor_table_sort(&all);
+        arena *memory = arena_create(CASES[i].room);
+        named_tensor t = weight;
+        bool skip = true;
+        err_detail d = {0};
+        CHECK_INT(fp8_adapt(&all, &t, memory, &skip, &d), CASES[i].code);
+        CHECK_STR(d.text, CASES[i].text);
+        CHECK(!skip && t.view.data == bits && t.view.type == DTYPE_OTHER);
+        t = scale;
+        CHECK_INT(fp8_adapt(&all, &t, memory, &skip, &d), ERR_OK);
+        CHECK_INT(skip, scale.stored[0] == 'w');
+        arena_destroy(memory);
+        tensor_table_free(&all);
+    }
+}
+
 int main(void)
 {
+    test_refusals();
     test_blocks();
     CHECK_DONE();
 }

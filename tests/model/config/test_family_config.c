@@ -142,6 +142,16 @@ static void test_nemotron_h(void)
     CHECK_INT(model_config_expert_width(&cfg), 32);
     CHECK_INT(cfg.n_router_groups_used, 2);
     CHECK_INT(load_with(&cfg, "nemotron_h_moe", ",\"topk_group\":1", &d), ERR_INVALID); /* 3 of 2 experts */
+    for (int more = 0; more < 2; more++) {
+        char pattern[MODEL_MAX_LAYERS + 64], layers[MODEL_MAX_LAYERS + 2];
+        memset(layers, 'M', sizeof layers);
+        layers[MODEL_MAX_LAYERS + more] = '\0';
+        snprintf(pattern, sizeof pattern, ",\"hybrid_override_pattern\":\"%s\"", layers);
+        d = (err_detail){0};
+        CHECK_INT(load_with(&cfg, "nemotron_h", pattern, &d), more ? ERR_LIMIT : ERR_INVALID);
+        CHECK_HAS(d.text, more ? "/config.json: the pattern of layers is longer than 256"
+                               : "/config.json: the pattern of layers names 256 of 4");
+    }
     CHECK_INT(load_with(&cfg, "nemotron_h_moe", ",\"n_group\":3", &d), ERR_INVALID);
     CHECK_INT(
         load_with(&cfg, "nemotron_h_moe", ",\"layers_block_type\":[\"mamba\",\"moe\",\"rwkv\",\"moe\"]", &d),
