@@ -37,20 +37,21 @@ err_code hub_cache_repo(char repo_dir[HUB_FULL_PATH_MAX], const char *cache, con
 
 /* ---- finding ---- */
 
-/* The commit of a branch or tag, or the commit itself; false if it is not known here. */
-static bool read_ref(char commit[HUB_HEX_MAX], const char *repo_dir, const char *revision)
+/* The commit of a branch or tag, or the commit itself; ERR_NOT_FOUND if it is not known here, ERR_NOMEM. */
+static err_code read_ref(char commit[HUB_HEX_MAX], const char *repo_dir, const char *revision)
 {
     char path[HUB_FULL_PATH_MAX];
     bytes text = bytes_empty(256);
     const int n = snprintf(path, sizeof path, "%s/refs/%s", repo_dir, revision);
-    bool ok = n > 0 && n < (int)sizeof path && file_exists(path) && file_read(&text, path, NULL) == ERR_OK;
-    if (ok) {
+    const bool is_there = n > 0 && n < (int)sizeof path && file_exists(path);
+    const err_code err = is_there ? file_read(&text, path, NULL) : ERR_NOT_FOUND;
+    if (err == ERR_OK) {
         snprintf(commit, HUB_HEX_MAX, "%.*s", (int)strcspn(bytes_str(&text), "\r\n "), bytes_str(&text));
     } else {
         snprintf(commit, HUB_HEX_MAX, "%.64s", revision);
     }
     bytes_deinit(&text);
-    return hub_is_hex(commit, 7);
+    return err == ERR_NOMEM ? err : hub_is_hex(commit, 7) ? ERR_OK : ERR_NOT_FOUND;
 }
 
 static err_code found_files(hub_found *out, const char *snapshot, const hub_listing *l, const char *quant,
@@ -89,10 +90,15 @@ err_code hub_cache_find(hub_found *out, const char *cache, const hub_name *name,
     if (err) {
         return err;
     }
-    if (!read_ref(commit, repo_dir, name->revision) ||
-        snprintf(snapshot, sizeof snapshot, "%s/snapshots/%s", repo_dir, commit) >= (int)sizeof snapshot ||
-        hub_listing_of_folder(&l, snapshot, NULL) != ERR_OK) {
-        return err_set(detail, ERR_NOT_FOUND, "%s", "");
+    err = read_ref(commit, repo_dir, name->revision);
+    if (!err) {
+        const bool fits =
+            snprintf(snapshot, sizeof snapshot, "%s/snapshots/%s", repo_dir, commit) < (int)sizeof snapshot;
+        err = fits ? hub_listing_of_folder(&l, snapshot, NULL) : ERR_NOT_FOUND;
+    }
+    if (err) { /* what cannot be read now would be fetched once more if it were not found */
+        return err == ERR_NOMEM ? err_set(detail, err, "there is not enough memory to look for the model")
+                                : err_set(detail, ERR_NOT_FOUND, "%s", "");
     }
     err =
         l.n ? found_files(out, snapshot, &l, name->quant, detail) : err_set(detail, ERR_NOT_FOUND, "%s", "");

@@ -66,11 +66,14 @@ static bool add_snapshot(kept_list *out, const char *repo, const char *snapshot,
 {
     hub_listing l;
     hub_quant *quants = NULL;
-    if (hub_listing_of_folder(&l, snapshot, NULL) != ERR_OK) {
+    const err_code err = hub_listing_of_folder(&l, snapshot, NULL);
+    if (err != ERR_OK) {
+        out->failed = out->failed || err == ERR_NOMEM;
         return false;
     }
     const bool is_folder = hub_wants_folder(&l, "");
     const size_t n = hub_quants(&quants, &l);
+    out->failed = out->failed || !quants;
     if (is_folder) {
         hub_kept *k = add(out, repo, "", commit);
         if (k) {
@@ -100,13 +103,18 @@ static void add_repo(kept_list *out, const char *cache, const char *repo)
     }
     bytes commit = bytes_empty(256);
     char snapshot[HUB_FULL_PATH_MAX];
-    const bool has_ref = file_exists(path) && file_read(&commit, path, NULL) == ERR_OK;
-    const bool is_known = has_ref &&
+    const err_code ref = file_exists(path) ? file_read(&commit, path, NULL) : ERR_NOT_FOUND;
+    const bool is_known = ref == ERR_OK &&
                           snprintf(snapshot, sizeof snapshot, "%s/snapshots/%.64s", repo_dir,
                                    bytes_str(&commit)) < (int)sizeof snapshot &&
                           add_snapshot(out, repo, snapshot, "");
     bytes_deinit(&commit);
-    DIR *d = !is_known && join(path, repo_dir, "snapshots") ? opendir(path) : NULL;
+    out->failed = out->failed || ref == ERR_NOMEM;
+    DIR *d = NULL;
+    if (!is_known && join(path, repo_dir, "snapshots")) {
+        d = opendir(path);
+        out->failed = out->failed || (!d && errno == ENOMEM);
+    }
     for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
         if (hub_is_hex(e->d_name, 7) && join(snapshot, path, e->d_name)) {
             (void)add_snapshot(out, repo, snapshot, e->d_name);
@@ -139,6 +147,9 @@ err_code hub_cache_list(hub_kept **out, size_t *n, const char *cache, err_detail
     DIR *d = opendir(cache);
     *out = NULL;
     *n = 0;
+    if (!d && errno == ENOMEM) {
+        return no_memory(detail);
+    }
     if (!d && errno != ENOENT) {
         return err_set(detail, ERR_IO, "%.300s: %s", cache, strerror(errno));
     }
@@ -179,12 +190,12 @@ static bool remove_folder(const char *path)
     return nftw(path, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS) == 0 || errno == ENOENT;
 }
 
-/* Whether a link of any snapshot leads to this blob. */
+/* Whether a link of any snapshot leads to this blob, or may: one does perhaps in a folder that cannot be read. */
 static bool is_used(const char *dir, const char *key)
 {
     char path[HUB_FULL_PATH_MAX], target[HUB_FULL_PATH_MAX];
-    bool used = false;
     DIR *d = opendir(dir);
+    bool used = !d && errno != ENOENT;
     for (const struct dirent *e = d ? readdir(d) : NULL; !used && e; e = readdir(d)) {
         struct stat st;
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || !join(path, dir, e->d_name) ||
@@ -239,6 +250,7 @@ static err_code unlink_quant(const char *snapshot, const char *quant, bool *is_e
     }
     err = hub_select(&s, &l, quant, NULL, detail);
     *is_empty = hub_quants(&quants, &l) == 1 && !hub_wants_folder(&l, "");
+    err = !err && !quants ? no_memory(detail) : err;
     for (size_t i = 0; !err && i < s.n; i++) {
         char path[HUB_FULL_PATH_MAX];
         if (s.files[i] != s.vision && (!join(path, snapshot, s.files[i]->path) || unlink(path) != 0)) {

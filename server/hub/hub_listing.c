@@ -1,6 +1,7 @@
 #include "server/hub/hub_listing.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,8 +148,8 @@ static bool walk(hub_listing *out, size_t *cap, const char *dir, const char *ins
 {
     char full[4096], path[HUB_PATH_MAX];
     struct stat st, link;
-    bool ok = true;
     DIR *d = opendir(dir);
+    bool ok = d || errno != ENOMEM;
     for (const struct dirent *e = d ? readdir(d) : NULL; ok && e; e = readdir(d)) {
         const int n = snprintf(path, sizeof path, "%s%s%s", inside, inside[0] ? "/" : "", e->d_name);
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || n >= (int)sizeof path ||

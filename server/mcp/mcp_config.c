@@ -1,6 +1,7 @@
 #include "server/mcp/mcp_config.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,6 +220,7 @@ static void read_folder(mcp_config *c, mcp_server_config *s, const json *entry)
     struct stat st;
     const char *path = expand(c, s, json_get(entry, "path"));
     char *real = path && path[0] ? realpath(path, NULL) : NULL;
+    c->is_short = c->is_short || (path && path[0] && !real && errno == ENOMEM);
     if (!path || !path[0]) {
         problem(s, "folder needs a path: the folder that is read");
     } else if (!real || stat(real, &st) != 0 || !S_ISDIR(st.st_mode)) {
@@ -397,6 +399,7 @@ static err_code read_tool(mcp_config *c, const char *tools, const char *item, si
     bytes text = bytes_empty(TEXT_BYTES);
     json_doc *doc = NULL;
     write_tool(&text, tools, item, len);
+    c->is_short = c->is_short || text.failed;
     err_code err = json_parse(&doc, bytes_str(&text), text.len, LIMIT_JSON_DEPTH, d);
     bytes_deinit(&text);
     if (err == ERR_OK) {

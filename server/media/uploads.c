@@ -241,11 +241,12 @@ err_code upload_part_end(upload *up, file_sink *f, const upload_part **out, err_
         return err_set_param(d, ERR_INVALID, NULL, "upload_not_pending",
                              "the upload was completed meanwhile");
     }
-    if (up->n_parts == LIMIT_UPLOAD_PARTS ||
-        !memory_grow(&up->parts, &up->cap_parts, up->n_parts + 1, 8, sizeof *up->parts)) {
+    const bool is_full = up->n_parts == LIMIT_UPLOAD_PARTS;
+    if (is_full || !memory_grow(&up->parts, &up->cap_parts, up->n_parts + 1, 8, sizeof *up->parts)) {
         upload_part_abort(up, f);
-        return err_set_param(d, ERR_LIMIT, NULL, "too_many_parts", "an upload may have %d parts",
-                             LIMIT_UPLOAD_PARTS);
+        return is_full ? err_set_param(d, ERR_LIMIT, NULL, "too_many_parts", "an upload may have %d parts",
+                                       LIMIT_UPLOAD_PARTS)
+                       : err_set(d, ERR_NOMEM, "no memory for this upload");
     }
     uint8_t unused[HASH_BYTES];
     file_writer *w = file_sink_take(f);

@@ -101,7 +101,7 @@ MUST_CHECK err_code uploads_open_file(uploads *us, uint64_t scope, uint64_t n_by
 MUST_CHECK err_code upload_part_begin(const uploads *us, const upload *up, file_sink **out,
                                       err_detail *detail);
 MUST_CHECK err_code upload_part_add(upload *up, file_sink *f, const void *data, size_t n, err_detail *detail);
-/* Takes the sink, which must be idle, in every case. ERR_LIMIT: too_many_parts. */
+/* Takes the sink, which must be idle, in every case. ERR_LIMIT: too_many_parts; ERR_NOMEM. */
 MUST_CHECK err_code upload_part_end(upload *up, file_sink *f, const upload_part **out, err_detail *detail);
 /* Discards the part; the sink may be NULL. */
 void upload_part_abort(upload *up, file_sink *f);

@@ -299,7 +299,9 @@ static err_code check_certificates(const char *path, err_detail *d)
 {
     bytes text = bytes_empty(CA_BYTES);
     err_code err = file_read(&text, path, NULL);
-    if (err != ERR_OK) {
+    if (err == ERR_NOMEM) {
+        err = err_set(d, ERR_NOMEM, "no memory for the server");
+    } else if (err != ERR_OK) {
         err = err_set(d, ERR_INVALID, "--upstream-ca: %s cannot be read", path);
     } else if (!text.data || !strstr(bytes_str(&text), "-----BEGIN ")) {
         err = err_set(d, ERR_INVALID, "--upstream-ca: %s holds no certificate (PEM)", path);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "server/hub/hub_place.h"
+#include "tests/alloc_fail.h"
 #include "tests/check.h"
 #include "tests/folder.h"
 
@@ -494,6 +495,62 @@ static void test_link(void)
     CHECK_STR(kept(cache), "o/n 1011;");
 }
 
+/* Without memory the cache is not said to hold less than it does, and what was removed of it stays a whole. */
+static err_code find_and_list(void *cache)
+{
+    hub_name name;
+    hub_found found;
+    hub_kept *all = NULL;
+    size_t n = 0;
+    err_detail d = {0};
+    CHECK(hub_name_parse(&name, "o/n:Q8_0"));
+    err_code err = hub_cache_find(&found, cache, &name, &d);
+    err = err ? err : hub_cache_list(&all, &n, cache, &d);
+    CHECK((err == ERR_OK) == (d.text[0] == '\0'));
+    CHECK_INT(err ? 3 : n, 3);
+    free(all);
+    return err;
+}
+
+/* Two models that share nothing, and one in a folder. */
+static void fill(const char *cache)
+{
+    char dir[FOLDER_NAME + 32], whole[FOLDER_NAME + 32];
+    snprintf(dir, sizeof dir, "%.64s/models--o--n", cache);
+    snprintf(whole, sizeof whole, "%.64s/models--o--whole", cache);
+    keep(dir, COMMIT, "m-Q8_0.gguf", "k8", 8);
+    keep(dir, COMMIT, "m-Q4_K_M.gguf", "k4", 4);
+    set_main(dir, COMMIT);
+    keep(whole, OTHER, "config.json", "kc", 2);
+    keep(whole, OTHER, "model.safetensors", "km", 3);
+    keep(whole, OTHER, "tokenizer.json", "kt", 1);
+    set_main(whole, OTHER);
+}
+
+static void test_short_memory(void)
+{
+    char cache[FOLDER_NAME], dir[FOLDER_NAME + 32];
+    folder_make(cache);
+    fill(cache);
+    CHECK(alloc_fail_each(find_and_list, cache, 1000) > 4);
+    snprintf(dir, sizeof dir, "%s/models--o--n", cache);
+    int64_t n = 0;
+    size_t at = 0;
+    while (n == 0 && at < 1000) {
+        hub_name name;
+        err_detail d = {0};
+        CHECK(hub_name_parse(&name, "o/n:Q8_0"));
+        fill(cache);
+        alloc_fail_at(++at);
+        const err_code err = hub_cache_remove(cache, &name, &n, &d);
+        alloc_fail_at(0);
+        CHECK((err == ERR_OK && d.text[0] == '\0') || (err == ERR_NOMEM && d.text[0]));
+        CHECK(exists(dir, "blobs/k4") && exists(dir, "snapshots/" COMMIT "/m-Q4_K_M.gguf"));
+        CHECK_INT(n, exists(dir, "blobs/k8") ? 0 : 8);
+    }
+    CHECK(at > 3 && at < 1000);
+}
+
 /* ---- where it is ---- */
 
 static void test_place(void)
@@ -578,6 +635,7 @@ int main(void)
     test_checkpoints();
     test_cache();
     test_link();
+    test_short_memory();
     test_place();
     CHECK_DONE();
 }

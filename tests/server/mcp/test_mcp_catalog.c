@@ -2,6 +2,7 @@
 #include "server/mcp/mcp_catalog.h"
 
 #include "base/limits.h"
+#include "tests/alloc_fail.h"
 #include "tests/check.h"
 
 static mcp_server_config config_of(mcp_kind kind, mcp_consent consent)
@@ -275,6 +276,44 @@ static void test_written(void)
     mcp_catalog_release(NULL);
 }
 
+/* ---- memory ---- */
+
+static err_code write_once(void *lists)
+{
+    const mcp_server_config http = config_of(MCP_HTTP, MCP_ASK);
+    const bytes *texts = lists;
+    mcp_catalog *c = mcp_catalog_create(1);
+    mcp_offer *o = c ? mcp_offer_create(&http, &texts[0], &texts[1], &texts[2]) : NULL;
+    err_code err = o ? ERR_OK : ERR_NOMEM;
+    if (o) {
+        CHECK_INT(o->n_tools + o->left_out, 2); /* none is forgotten */
+        c->servers[0] = (mcp_server_view){.config = &http, .state = MCP_READY, .offer = o};
+        bytes out = bytes_empty(1 << 20);
+        mcp_catalog_write(&out, c);
+        err = out.failed || o->left_out ? ERR_NOMEM : ERR_OK;
+        bytes_deinit(&out);
+    }
+    mcp_catalog_release(c);
+    return err;
+}
+
+static void test_short_memory(void)
+{
+    static const char *const TEXTS[] = {
+        "[{\"name\":\"bare\"},"
+        "{\"name\":\"a\",\"inputSchema\":{\"properties\":{\"p\":" HEADER("X-A", "string") "}}}]",
+        "[{\"uri\":\"a:b\",\"name\":\"r\"}]", "[{\"name\":\"p\"}]"};
+    bytes lists[3];
+    for (int i = 0; i < 3; i++) {
+        bytes_init(&lists[i], 1000);
+        bytes_append_str(&lists[i], TEXTS[i]);
+    }
+    CHECK(alloc_fail_each(write_once, lists, 1000) > 5);
+    for (int i = 0; i < 3; i++) {
+        bytes_deinit(&lists[i]);
+    }
+}
+
 int main(void)
 {
     test_texts();
@@ -283,5 +322,6 @@ int main(void)
     test_schemas();
     test_headers();
     test_written();
+    test_short_memory();
     CHECK_DONE();
 }

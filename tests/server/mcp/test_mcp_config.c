@@ -4,6 +4,7 @@
 #include "server/mcp/mcp_config.h"
 
 #include "base/limits.h"
+#include "tests/alloc_fail.h"
 #include "tests/folder.h"
 #include "tests/said.h"
 
@@ -304,6 +305,41 @@ static void test_files(void)
     }
 }
 
+/* A server of each kind, and those of --tools. */
+static err_code read_once(void *path)
+{
+    mcp_config *c = NULL;
+    err_detail d = {0};
+    const err_code err =
+        mcp_config_read(&c, path, "calculator, fetch=a.example,folder=/tmp,fetch=*.b.example", &d);
+    CHECK((err == ERR_OK) == (c != NULL) && (err == ERR_OK) == (d.text[0] == '\0'));
+    /* What is read is read whole; but libcurl does not say why it cannot read a url. */
+    const bool is_read = !c || !c->servers[1].problem[0] || strstr(c->servers[1].problem, "its url must be");
+    CHECK(is_read && (!c || c->n == 6));
+    for (size_t i = 0; c && i < c->n; i++) {
+        CHECK_STR(i == 1 ? "" : c->servers[i].problem, "");
+    }
+    mcp_config_destroy(c);
+    return err;
+}
+
+static void test_short_memory(void)
+{
+    char folder[FOLDER_NAME], path[FOLDER_NAME + 16];
+    folder_make(folder);
+    snprintf(path, sizeof path, "%s/mcp.json", folder);
+    CHECK_INT(setenv("GIVEN", "value", 1), 0);
+    FILE *f = fopen(path, "w");
+    CHECK(
+        f &&
+        fputs("{\"mcpServers\":{\"a\":{\"command\":\"x\",\"args\":[\"1\",\"2\"],\"env\":{\"A\":\"${GIVEN}\"},"
+              "\"alwaysAllow\":[\"t\"],\"disabledTools\":[\"u\"]},\"b\":{\"url\":\"https://h/\",\"headers\":"
+              "{\"X\":\"y\"}},\"c\":{\"builtin\":\"time\"}}}",
+              f) >= 0);
+    CHECK(f && fclose(f) == 0);
+    CHECK(alloc_fail_each(read_once, path, 1000) > 20);
+}
+
 int main(void)
 {
     test_environment();
@@ -313,5 +349,6 @@ int main(void)
     test_texts();
     test_lengths();
     test_files();
+    test_short_memory();
     CHECK_DONE();
 }

@@ -1,10 +1,12 @@
 /* uploads: by chunks and by parts, what is refused, what is set aside of the quota meanwhile, what is forgotten. */
 #include "server/media/uploads.h"
 
+#include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "tests/alloc_fail.h"
 #include "tests/check.h"
 #include "tests/folder.h"
 #include "tests/open_files.h"
@@ -331,6 +333,68 @@ static void test_many_parts(void)
     end_test();
 }
 
+/* A part whose bytes cannot be read: what was set aside for the whole is free again, and the client may try it once more. */
+static void test_broken_part(void)
+{
+    begin_test();
+    err_detail d = {0};
+    upload *up = begin(&FACTS, 2, UPLOAD_BY_PARTS);
+    const upload_part *part = add_part(up, "ab");
+    const char *const order[] = {part->id};
+    const int whole = dup(part->fd), writes_only = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    CHECK(whole >= 0 && writes_only >= 0 && dup2(writes_only, part->fd) == part->fd);
+    CHECK_OK(uploads_assemble(&us, up, order, 1, &d), d);
+    CHECK_INT(used(), 4);
+    CHECK_STR(finish(up), "upload_storage_failed");
+    CHECK(up->status == UPLOAD_PENDING && !up->sink);
+    CHECK_INT(used(), 2);
+    CHECK_INT(up->reserved, 2);
+    CHECK(dup2(whole, part->fd) == part->fd);
+    close(whole);
+    close(writes_only);
+    CHECK_OK(uploads_assemble(&us, up, order, 1, &d), d);
+    CHECK_STR(finish(up), "");
+    check_file(up->file.id, "ab");
+    CHECK_INT(used(), 2);
+    end_test();
+}
+
+/* Whether an upload may begin, take a part and be put together; it is dropped before anything is written. */
+static err_code begin_once(void *kind)
+{
+    err_detail d = {0};
+    upload *up = NULL;
+    file_sink *f = NULL;
+    const upload_part *part = NULL;
+    const uint64_t n_bytes = *(upload_kind *)kind == UPLOAD_BY_CHUNKS ? 5 : 0; /* parts hold nothing here */
+    err_code err = uploads_begin(&us, &up, &FACTS, n_bytes, *(upload_kind *)kind, &d);
+    if (!err && *(upload_kind *)kind == UPLOAD_BY_PARTS) {
+        err = upload_part_begin(&us, up, &f, &d);
+        err = err ? err : upload_part_end(up, f, &part, &d);
+        const char *const order[] = {part ? part->id : ""};
+        err = err ? err : uploads_assemble(&us, up, order, 1, &d);
+    }
+    CHECK((err == ERR_OK) == (d.text[0] == '\0'));
+    if (up) {
+        uploads_drop(&us, up);
+    }
+    CHECK_INT(us.n, 0);
+    CHECK_INT(used(), 0);
+    return err;
+}
+
+static void test_short_memory(void)
+{
+    begin_test();
+    write_queue_end(writes); /* what is dropped is freed here */
+    upload_kind kinds[] = {UPLOAD_BY_CHUNKS, UPLOAD_BY_PARTS};
+    CHECK(alloc_fail_each(begin_once, &kinds[0], 1000) >= 2);
+    CHECK(alloc_fail_each(begin_once, &kinds[1], 1000) >= 4);
+    uploads_deinit(&us);
+    write_queue_destroy(writes);
+    file_store_destroy(files);
+}
+
 int main(void)
 {
     folder_make(folder);
@@ -339,6 +403,8 @@ int main(void)
     test_parts();
     test_bounds();
     test_many_parts();
+    test_broken_part();
+    test_short_memory();
     CHECK_ALL_CLOSED();
     CHECK_DONE();
 }

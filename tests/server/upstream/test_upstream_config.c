@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "server/media/fetch.h"
 #include "server/upstream/upstream_models.h"
+#include "tests/alloc_fail.h"
 #include "tests/folder.h"
 #include "tests/said.h"
 
@@ -338,6 +339,35 @@ static void test_certificates(void)
     }
 }
 
+/* All that options may name, and one thing that is wrong behind it: each piece of memory may be the one that fails. */
+static err_code read_once(void *settings)
+{
+    upstream_config one;
+    err_detail d = {0};
+    const err_code err = upstream_config_read(&one, settings, &d);
+    upstream_config_deinit(&one);
+    CHECK((err != ERR_OK) == (d.text[0] != '\0'));
+    /* libcurl does not say why it cannot read an address. */
+    return err == ERR_INVALID && strstr(d.text, "no address of a server") ? ERR_NOMEM : err;
+}
+
+static void test_short_memory(void)
+{
+    char folder[FOLDER_NAME], path[FOLDER_NAME + 16];
+    folder_make(folder);
+    snprintf(path, sizeof path, "%s/ca.pem", folder);
+    write_text(path, "-----BEGIN CERTIFICATE-----\n", 28);
+    CHECK_INT(setenv("A_KEY", "secret", 1), 0);
+    upstream_settings s = {.servers = "a=http://h:1,http://h:2,b=https://g",
+                           .keys = "a=A_KEY",
+                           .models = "big=a/m,small=b/n",
+                           .videos = "a=frames",
+                           .pixels = "b=1000000",
+                           .rules = "when media use big,when prompt_tokens > 1000 use b/n",
+                           .ca_file = path};
+    CHECK(alloc_fail_each(read_once, &s, 1000) > 0);
+}
+
 /* The name with its address. */
 static void test_lengths(void)
 {
@@ -453,6 +483,7 @@ int main(void)
     test_rules();
     test_bodies();
     test_certificates();
+    test_short_memory();
     test_lengths();
     upstream_config_deinit(&c);
     CHECK_INT(c.n_servers, 0);
