@@ -24,7 +24,7 @@ import tempfile
 import time
 from pathlib import Path
 
-MEMORY = 12 << 30  # address space of a test; one that wants more than this has noticed
+MEMORY = 12 << 30  # of a test, files that it maps apart; one that wants more than this has noticed
 QUICKLY = " -s" + next((f" -fuse-ld={name}" for name in ("lld", "gold") if shutil.which("ld." + name)), "")
 IDLE, TICKS = 12, 10  # a test that uses less than so many ticks of the processor in so many seconds of the clock hangs
 
@@ -34,7 +34,7 @@ def limits(seconds, memory):
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if memory:
-            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+            resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
 
     return apply
 
