@@ -2,6 +2,7 @@
 #include "base/bytes.h"
 
 #include <stdint.h>
+#include <wchar.h>
 
 #include "tests/check.h"
 
@@ -114,9 +115,21 @@ static void test_json_format(void)
     bytes_deinit(&b);
 }
 
+/* What cannot be written says so, and leaves what was there. */
+static void test_format(void)
+{
+    bytes b = bytes_empty(100);
+    bytes_append_str(&b, "before");
+    bytes_printf(&b, "%lc", (wint_t)0x110000); /* no character */
+    CHECK(b.failed);
+    CHECK_STR(bytes_str(&b), "before");
+    bytes_deinit(&b);
+}
+
 int main(void)
 {
     test_append();
+    test_format();
     test_maximum();
     test_json();
     test_json_format();

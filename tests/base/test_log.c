@@ -217,6 +217,14 @@ static void test_file(bytes *out)
     static char name[] = "/tmp/parley_log_file_XXXXXX";
     char moved[64];
     err_detail d = {0};
+    for (size_t n = 4095; n <= 4096; n++) {
+        char longest[4097];
+        memset(longest, 'x', n);
+        longest[n] = '\0';
+        CHECK_INT(log_open(longest, &d), ERR_INVALID);
+        CHECK(strstr(d.text, "the name of the log file is longer than 4095 bytes") != NULL || n < 4096);
+        CHECK(strstr(d.text, "is longer than") == NULL || n > 4095);
+    }
     CHECK_INT(log_open("/nowhere/at/all", &d), ERR_INVALID);
     CHECK(strstr(d.text, "/nowhere/at/all") != NULL);
     int fd = mkstemp(name);

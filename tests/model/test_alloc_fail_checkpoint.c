@@ -46,6 +46,15 @@ static ino_t kept_file(void)
     return found;
 }
 
+static const random_family *family_of(const char *name)
+{
+    size_t i = 0;
+    while (strcmp(RANDOM_FAMILIES[i].name, name) != 0) {
+        i++;
+    }
+    return &RANDOM_FAMILIES[i];
+}
+
 static err_code open_parts(void *context)
 {
     const form *f = context;
@@ -119,6 +128,21 @@ int main(void)
     snprintf(path, sizeof path, "%s/m.gguf", dir);
     CHECK_INT(tool_run_3("make_gguf", check_data("tiny_gpt_oss"), path, "bf16"), 0);
     check_form("GGUF", (form){path, c, 0, 0});
+    static const char *const changed[] = {"llama",
+                                          "qwen3_5"}; /* rows in another order; decays as their powers */
+    for (size_t i = 0; i < ARRAY_LEN(changed); i++) {
+        random_checkpoint_make(dir, family_of(changed[i])->config, family_of(changed[i])->forms);
+        snprintf(path, sizeof path, "%s/tokenizer.json", dir);
+        CHECK_INT(symlink(check_data("tiny/tokenizer.json"), path), 0);
+        snprintf(path, sizeof path, "%s/m.gguf", dir);
+        CHECK_INT(tool_run_3("make_gguf", dir, path, "bf16"), 0);
+        check_form(changed[i], (form){path, c, 0, 0});
+    }
+    snprintf(path, sizeof path, "%s/tower.gguf", dir);
+    CHECK_INT(tool_run_3("make_gguf", check_data("tiny"), path, "bf16"), 0);
+    check_form("GGUF with a tower", (form){path, c, 0, 0});
+    random_checkpoint_make(dir, family_of("qwen3_vl_moe")->config, family_of("qwen3_vl_moe")->forms);
+    check_form("experts that are turned", (form){dir, c, 0, 0});
     compute_destroy(c);
     CHECK_ALL_CLOSED();
     CHECK_DONE();

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "model/model.h"
 #include "tests/folder.h"
+#include "tests/model/tool.h"
 
 enum { PLACES = 8, SAMPLE = 64 };
 #define TABLE "model.language_model.embed_tokens.weight"
@@ -154,6 +155,25 @@ static void test_documents(void)
     CHECK(is_as_before());
 }
 
+/* A file that holds all: its size and time count, as those of files in a folder. */
+static void test_single_file(void)
+{
+    static const struct timespec later[2] = {{1001, 5}, {1001, 5}};
+    char gguf[FOLDER_NAME + 8];
+    uint8_t now[2][HASH_BYTES];
+    snprintf(gguf, sizeof gguf, "%s/m.gguf", folder);
+    CHECK_INT(tool_run_3("make_gguf", check_data("tiny_gpt_oss"), gguf, "bf16"), 0);
+    for (int i = 0; i < 3; i++) {
+        model *m = NULL;
+        err_detail d = {0};
+        CHECK_INT(utimensat(AT_FDCWD, gguf, i == 1 ? later : WRITTEN, 0), 0);
+        CHECK_OK(model_open(&m, gguf, &(model_open_options){.weights_only = true}, &d), d);
+        CHECK_OK(model_fingerprint(m, now[i % 2], &d), d);
+        model_close(m);
+        CHECK_INT(memcmp(now[0], now[1], HASH_BYTES) == 0, 0);
+    }
+}
+
 int main(void)
 {
     static const char *const NAMES[] = {"config.json", "tokenizer.json", "tokenizer_config.json",
@@ -168,5 +188,6 @@ int main(void)
     test_weights();
     test_files();
     test_documents();
+    test_single_file();
     CHECK_DONE();
 }

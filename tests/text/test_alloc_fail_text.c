@@ -6,6 +6,7 @@
 #include "text/grammar/grammar_cursor.h"
 #include "text/grammar/grammar_private.h"
 #include "text/jinja/chat_template.h"
+#include "text/jinja/template_habits.h"
 #include "text/tokenizer/guard.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -119,7 +120,7 @@ static err_code use_template(void *context)
     err_code err = a ? chat_template_compile(&t, text, sizeof text - 1, NULL) : ERR_NOMEM;
     if (err == ERR_OK) {
         const jinja_value *vars = jinja_from_json(a, given);
-        err = vars ? chat_template_render(t, &out, NULL, vars, NULL, a, NULL) : ERR_NOMEM;
+        err = chat_template_render(t, &out, NULL, vars, NULL, a, NULL);
     }
     if (err == ERR_OK) {
         CHECK_STR(bytes_str(&out), "<|m1|>USER c-c1{\"a\": [1, 2.5, true]}x of 3");
@@ -127,6 +128,26 @@ static err_code use_template(void *context)
     bytes_deinit(&out);
     chat_template_close(t);
     arena_destroy(a);
+    return err;
+}
+
+/* What a template does, found by rendering it. */
+static err_code find_habits(void *context)
+{
+    template_habits habits;
+    const err_code err = template_habits_try(context, NULL);
+    return err ? err : template_habits_find(&habits, context, NULL);
+}
+
+static err_code make_trie(void *context)
+{
+    static const int32_t stops[] = {100, 101};
+    token_trie *trie = NULL;
+    err_detail d = {0};
+    const err_code err = token_trie_create(&trie, context, stops, ARRAY_LEN(stops), &d);
+    CHECK((trie != NULL) == (err == ERR_OK));
+    CHECK_STR(d.text, err ? "no memory for the vocabulary's trie" : "");
+    token_trie_destroy(trie);
     return err;
 }
 
@@ -209,11 +230,19 @@ int main(void)
     const size_t n_template = alloc_fail_each(use_template, (void *)json_root(vars), MAX_POINTS);
     CHECK(n_template > 4);
     json_free(vars);
+    static const char turns[] = "{% for m in messages %}<|m1|>{{ m.role }} {{ m.content }}{% endfor %}"
+                                "{% for t in tools or [] %}{{ t.function.name }}{% endfor %}";
+    chat_template *template = NULL;
+    CHECK_OK(chat_template_compile(&template, turns, sizeof turns - 1, &d), d);
+    const size_t n_habits = alloc_fail_each(find_habits, template, MAX_POINTS);
+    CHECK(n_habits > 4);
+    chat_template_close(template);
 
     tokenizer *tok = NULL;
     token_trie *trie = NULL;
     const int32_t stop = 100;
     CHECK_OK(tokenizer_open_json(&tok, bytes_str(&file), file.len, "test", &d), d);
+    CHECK(alloc_fail_each(make_trie, tok, MAX_POINTS) > 0);
     CHECK_OK(token_trie_create(&trie, tok, &stop, 1, &d), d);
     json_doc *schema =
         parse("{\"type\":\"object\",\"required\":[\"word\",\"n\"],\"additionalProperties\":false,"

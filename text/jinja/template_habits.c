@@ -66,10 +66,11 @@ static bool render_or_why(const chat_template *t, const probe *p, bytes *text, e
         ok = json_parse(&tools, p->tools, strlen(p->tools), LIMIT_JSON_DEPTH, detail) == ERR_OK &&
              jinja_dict_set(a, vars, "tools", jinja_from_json(a, json_root(tools)));
     }
-    if (!ok) {
+    const err_code rendered = ok ? chat_template_render(t, text, NULL, vars, NULL, a, why) : ERR_NOMEM;
+    if (rendered == ERR_NOMEM || text->no_memory) { /* nothing about the template */
         *err = err_set(detail, ERR_NOMEM, "no memory for the chat template");
     }
-    ok = ok && chat_template_render(t, text, NULL, vars, NULL, a, why) == ERR_OK && !text->failed;
+    ok = rendered == ERR_OK && !text->failed;
     json_free(messages);
     json_free(tools);
     arena_destroy(a);

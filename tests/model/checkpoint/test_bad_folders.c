@@ -6,9 +6,11 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/file.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "model/model.h"
 #include "tests/model/random_families.h"
+#include "tests/said.h"
 
 static const char PLAIN[] =
     "{\"model_type\":\"qwen3\"," RANDOM_SIZES ",\"intermediate_size\":80" RANDOM_ROPE("") "}";
@@ -164,6 +166,45 @@ static void test_template(void)
     err_detail d = {0};
     CHECK_OK(open_folder(dir, false, &sees, &d), d);
     CHECK_STR(d.text, "");
+    move(dir, "chat_template.jinja", "no_template.jinja");
+    for (size_t more = 0; more < 2; more++) { /* inside a document */
+        static const char end[] = "\"}";
+        bytes text = bytes_empty(LIMIT_TEMPLATE_BYTES + 100);
+        bytes_append_str(&text, "{\"chat_template\":\"");
+        for (size_t i = 0; i < LIMIT_TEMPLATE_BYTES + more; i++) {
+            bytes_append_char(&text, 'a');
+        }
+        bytes_append_str(&text, end);
+        random_text(dir, "chat_template.json", bytes_str(&text));
+        bytes_deinit(&text);
+        if (more) {
+            CHECK_REFUSED(dir, false, ERR_LIMIT, ": the chat template is too large");
+        } else {
+            CHECK_OK(open_folder(dir, false, &sees, &d), d);
+        }
+    }
+}
+
+/* A family whose tower is not supported reads text, and the log says so. */
+static void test_text_alone(void)
+{
+    char dir[64], words[200];
+    bool sees = true;
+    err_detail d = {0};
+    random_checkpoint_make(
+        dir,
+        "{\"model_type\":\"mistral3\",\"vision_config\":{},\"text_config\":{\"model_type\":"
+        "\"ministral3\"," RANDOM_SIZES ",\"intermediate_size\":80" RANDOM_ROPE("") "}}",
+        RANDOM_TEXT_ONLY);
+    log_set_level(LOG_WARN);
+    said_begin();
+    CHECK_OK(open_folder(dir, true, &sees, &d), d);
+    said_end();
+    log_set_level(LOG_OFF);
+    CHECK(!sees);
+    snprintf(words, sizeof words,
+             "%s: vision towers of the family mistral3 are not supported; it reads text alone\n", dir);
+    CHECK_HAS(said_err, words);
 }
 
 int main(void)
@@ -174,5 +215,6 @@ int main(void)
     test_two_models();
     test_tokenizers();
     test_blind_conversion();
+    test_text_alone();
     CHECK_DONE();
 }

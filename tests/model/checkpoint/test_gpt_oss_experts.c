@@ -85,6 +85,23 @@ static void test_packed(void)
     arena_destroy(memory);
 }
 
+/* No memory for the packed rows: nothing of the tensor is there. */
+static void test_no_room(void)
+{
+    tensor_table from = {0}, made = {0};
+    err_detail d = {0};
+    arena *memory = arena_create(64);
+    const named_tensor b = bytes_tensor("layers.0.mlp.experts.down_proj_blocks", blocks, 16),
+                       s = bytes_tensor("layers.0.mlp.experts.down_proj_scales", scales, 1);
+    CHECK(tensor_table_add(&from, &b) && tensor_table_add(&from, &s));
+    CHECK_INT(adapt(&made, &from, memory, &d), ERR_NOMEM);
+    CHECK_STR(d.text, "no memory for tensor layers.0.mlp.experts.down_proj_blocks (0 MiB)");
+    CHECK_INT(made.n, 0);
+    tensor_table_free(&from);
+    tensor_table_free(&made);
+    arena_destroy(memory);
+}
+
 static void test_misfits(void)
 {
     for (int fault = 0; fault < 3; fault++) {
@@ -145,6 +162,7 @@ int main(void)
     }
     test_packed();
     test_misfits();
+    test_no_room();
     test_long_names();
     CHECK_DONE();
 }

@@ -28,6 +28,8 @@ static err_code read_config(void *ctx, const char *name, json_doc **out, err_det
     return text ? json_parse(out, text, strlen(text), LIMIT_JSON_DEPTH, detail) : ERR_OK;
 }
 
+static size_t room = ROOM; /* of the arena for what is made */
+
 /* What becomes of item 0 of a folder of n tensors. */
 typedef struct adapted {
     err_code err;
@@ -42,7 +44,7 @@ typedef struct adapted {
 static adapted adapt(const named_tensor *items, size_t n, configs c)
 {
     tensor_table all = {0};
-    adapted a = {.memory = arena_create(ROOM), .t = items[0].view, .skip = true};
+    adapted a = {.memory = arena_create(room), .t = items[0].view, .skip = true};
     mlx *m = NULL;
     for (size_t i = 0; i < n; i++) {
         CHECK(tensor_table_add(&all, &items[i]));
@@ -323,6 +325,30 @@ static void test_misfits(void)
     }
 }
 
+/* No memory for what is made of a matrix, or of an embedding with other axes. */
+static void test_no_room(void)
+{
+    static const float numbers[2 * 1 * 2 * 2 * 3];
+    static const tensor one = {DTYPE_F32, 1, {1}, numbers, sizeof *numbers},
+                        patches = {DTYPE_F32, 5, {2, 1, 2, 2, 3}, numbers, sizeof numbers};
+    static matrix m;
+    fill(&m, 4, 64, DTYPE_BF16);
+    room = 64;
+    adapted a = adapt_matrix(&m, "{\"quantization\":{\"bits\":4,\"group_size\":64}}");
+    CHECK_INT(a.err, ERR_NOMEM);
+    CHECK_STR(a.detail.text, "no memory for tensor a.weight (0 MiB)");
+    CHECK(a.t.data == m.weight.data && a.t.type == m.weight.type);
+    arena_destroy(a.memory);
+    drop(&m);
+    a = adapt((named_tensor[]){item("v.patch_embed.proj.weight", &patches), item("l.switch_glu.x", &one)}, 2,
+              (configs){"{}", NULL});
+    CHECK_INT(a.err, ERR_NOMEM);
+    CHECK_STR(a.detail.text, "no memory for the patch embedding");
+    CHECK(a.t.data == numbers && a.t.dims[4] == 3);
+    arena_destroy(a.memory);
+    room = ROOM;
+}
+
 /* A stack of matrices is packed as one is. */
 static void test_stack(void)
 {
@@ -507,6 +533,7 @@ int main(void)
     test_configs();
     test_misfits();
     test_stack();
+    test_no_room();
     test_names_and_axes();
     test_traits();
     CHECK_DONE();

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "tests/check.h"
 
 enum { TEXT_MAX = 8 << 20, N_THREADS = 4 };
@@ -525,6 +526,26 @@ static void test_added_tokens(void)
     added_tokens_deinit(&set);
 }
 
+/* A text that is too long is not looked at; one as long as may be is. */
+static void test_too_long(void)
+{
+    static const char text[] = "\xFF";
+    token_ids out;
+    token_ids_init(&out);
+    CHECK_INT(tokenizer_encode(tok, &out, text, LIMIT_RENDERED_BYTES + 1, TOKENIZER_SPECIALS, &d), ERR_LIMIT);
+    CHECK_STR(d.text, "a text of 67108865 bytes is too long; at most 67108864 are allowed");
+    char *longest = calloc(1, LIMIT_RENDERED_BYTES);
+    CHECK(longest != NULL);
+    if (longest) {
+        longest[0] = text[0];
+        CHECK_INT(tokenizer_encode(tok, &out, longest, LIMIT_RENDERED_BYTES, TOKENIZER_SPECIALS, &d),
+                  ERR_INVALID);
+    }
+    free(longest);
+    CHECK_INT(out.len, 0);
+    token_ids_deinit(&out);
+}
+
 int main(void)
 {
     test_added_tokens();
@@ -538,6 +559,7 @@ int main(void)
     test_guard_beside_template();
     test_guard_is_neutral();
     test_long();
+    test_too_long();
     test_words_again();
     test_threads();
     tokenizer_close(tok);
