@@ -82,10 +82,10 @@ target_sources(test_turns PRIVATE ${CMAKE_SOURCE_DIR}/bench/turns.c)
 # a sanitizer has its own malloc, so there only the calls of our own code are caught, by the linker; always where
 # libraries crash when their own allocations fail, or make too many.
 set(only_ours test_alloc_fail_checkpoint test_alloc_fail_engine test_alloc_fail_vision test_reader_memory
-    test_uploads)
+    test_hub_bounds test_mcp_wait test_uploads)
 foreach(program test_engine_commands test_alloc_fail test_alloc_fail_image test_alloc_fail_model test_alloc_fail_text ${only_ours}
-        test_left_behind test_reply_memory test_request_memory test_hub test_mcp_catalog test_mcp_config test_mcp_result
-        test_upstream_config test_upstream_reply)
+        test_left_behind test_reply_memory test_request_memory test_response_store test_warm test_hub test_mcp_catalog test_mcp_config test_mcp_result
+        test_upstream_config test_upstream_memory test_upstream_reply)
     if(TARGET ${program})
         target_sources(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests/alloc_fail.c)
         if(PARLEY_SANITIZE OR program IN_LIST only_ours)
@@ -147,6 +147,7 @@ target_link_options(test_answer PRIVATE -Wl,--wrap=engine_token_bytes)
 # Threads that speak with other servers run as the test's own.
 target_link_options(test_upstream_loop PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_cond_timedwait
     -Wl,--wrap=pthread_cond_signal,--wrap=curl_easy_init,--wrap=curl_easy_cleanup)
+target_link_options(test_upstream_memory PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
 target_link_options(test_mcp_loop PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
 # Calls of the system and of SQLite that fail once.
 set(failing open mkdir flock fsync rename unlink unlinkat ftruncate posix_fallocate stat fstat fstatvfs opendir pread write

@@ -488,6 +488,9 @@ err_code upstream_request_write(bytes *out, const api_request *r, const upstream
                "does not say how long a prompt is; shorten the conversation yourself");
     }
     bytes_append_char(out, '}');
+    if (w.err == ERR_OK && out->no_memory) {
+        return err_set(d, ERR_NOMEM, "there is not enough memory");
+    }
     if (w.err == ERR_OK && out->failed) {
         return err_set_param(d, ERR_LIMIT, NULL, "body_too_large", "the request is too large for %s",
                              facts->server);

@@ -90,8 +90,9 @@ static err_code parse_items(json_doc **doc, const bytes *text)
     bytes_append_char(&list, '[');
     bytes_append(&list, text->data, text->len);
     bytes_append_char(&list, ']');
-    const err_code err =
-        list.failed ? ERR_NOMEM : json_parse(doc, list.data, list.len, LIMIT_JSON_DEPTH + 2, NULL);
+    const err_code err = text->failed || list.failed
+                             ? ERR_NOMEM
+                             : json_parse(doc, list.data, list.len, LIMIT_JSON_DEPTH + 2, NULL);
     bytes_deinit(&list);
     return err == ERR_OK ? ERR_OK : ERR_NOMEM;
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "server/mcp/mcp_state.h"
 #include "server/media/fetch.h"
+#include "tests/alloc_fail.h"
 #include "tests/folder.h"
 #include "tests/said.h"
 
@@ -116,6 +117,30 @@ static void test_calls(void)
     CHECK_STR(d.text, "256 calls of tools are under way; try again later");
 }
 
+/* Each piece of memory of a module and of a call may be the one that fails. */
+static err_code call_once(void *config)
+{
+    const mcp_hooks hooks = {.on_result = on_result};
+    const mcp_order order = {.owner = 1, .server = "calculator", .name = "t", .arguments = "{}"};
+    err_detail d = {0};
+    mcp *one = NULL;
+    err_code err = mcp_create(&one, config, NULL, &hooks, &d);
+    CHECK((err == ERR_OK) == (one != NULL));
+    err = err ? err : mcp_call(one, &order, &d);
+    CHECK((err == ERR_OK) == (d.text[0] == '\0'));
+    mcp_destroy(one);
+    return err;
+}
+
+static void test_short_memory(void)
+{
+    mcp_config *config = NULL;
+    err_detail d = {0};
+    CHECK_OK(mcp_config_read(&config, NULL, "calculator", &d), d);
+    CHECK(alloc_fail_each(call_once, config, 1000) > 3);
+    mcp_config_destroy(config);
+}
+
 int main(void)
 {
     char folder[FOLDER_NAME], path[FOLDER_NAME + 16];
@@ -139,6 +164,7 @@ int main(void)
     CHECK_STR(said_err, "<4>mcp wrong is left out: it needs a command (a program) or a url\n");
     test_waits();
     test_calls();
+    test_short_memory();
     mcp_destroy(all);
     mcp_config_destroy(config);
     fetch_stop();

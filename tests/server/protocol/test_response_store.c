@@ -1,6 +1,9 @@
 /* response_store: owners, bounds, age. */
 #include "server/protocol/response_store.h"
 
+#include "base/json.h"
+#include "server/protocol/dialects/talks.h"
+#include "tests/alloc_fail.h"
 #include "tests/check.h"
 
 static void put(response_store *l, const char *id, const char *items, double now_ms)
@@ -128,6 +131,65 @@ static void test_memory(void)
     ledger_destroy(memory);
 }
 
+/* ---- conversations in it ---- */
+
+static err_code ask(const talk_keeper *keeper, talk_order *o, const char *body, bytes *reply)
+{
+    err_detail d = {0};
+    bytes_clear(reply);
+    o->body = bytes_empty(1000);
+    bytes_append_str(&o->body, body);
+    const bool is_short = o->body.failed;
+    const err_code err = is_short ? ERR_NOMEM : talk_run(o, keeper, reply, &d);
+    talk_order_deinit(o);
+    return err ? err : reply->failed ? ERR_NOMEM : ERR_OK;
+}
+
+/* From its beginning to its end: each step is whole or was not, whatever memory there is. */
+static err_code talk_once(void *text)
+{
+    response_store *store = response_store_create(1000, 4, 10, NULL);
+    bytes reply = bytes_empty(4000);
+    if (!store) {
+        return ERR_NOMEM;
+    }
+    const talk_keeper keeper = talk_keeper_in_memory(store);
+    talk_order o = {.verb = TALK_CREATE, .scope = 1, .page = {.limit = 20}};
+    err_code err =
+        ask(&keeper, &o,
+            "{\"metadata\":{\"a\":\"b\"},\"items\":[{\"id\":\"m1\",\"role\":\"user\",\"content\":\"q\"}]}",
+            &reply);
+    if (!err) {
+        snprintf(o.id, sizeof o.id, "%.*s", (int)strcspn(bytes_str(&reply) + 7, "\""), bytes_str(&reply) + 7);
+        static const struct {
+            talk_verb verb;
+            const char *item, *body;
+        } STEPS[] = {{TALK_ADD, "", "{\"items\":[{\"id\":\"m2\",\"role\":\"user\",\"content\":\"r\"}]}"},
+                     {TALK_EXTEND, "", "{\"id\":\"m3\",\"role\":\"user\",\"content\":\"s\"}"},
+                     {TALK_DELETE_ITEM, "m1", ""},
+                     {TALK_UPDATE, "", "{\"metadata\":{\"c\":\"d\"}}"},
+                     {TALK_GET_ITEM, "m3", ""},
+                     {TALK_LIST, "", ""}};
+        for (size_t i = 0; !err && i < sizeof STEPS / sizeof *STEPS; i++) {
+            o.verb = STEPS[i].verb;
+            snprintf(o.item, sizeof o.item, "%s", STEPS[i].item);
+            err = ask(&keeper, &o, STEPS[i].body, &reply);
+        }
+        snprintf(text, 1000, "%s", err ? "" : bytes_str(&reply));
+    }
+    bytes_deinit(&reply);
+    response_store_destroy(store);
+    return err;
+}
+
+static void test_talks(void)
+{
+    static char text[1000];
+    CHECK_INT(talk_once(text), ERR_OK);
+    CHECK(strstr(text, "\"m2\"") && strstr(text, "\"m3\"") && !strstr(text, "\"m1\""));
+    CHECK(alloc_fail_each(talk_once, text, 5000) > 20);
+}
+
 int main(void)
 {
     test_memory();
@@ -135,5 +197,6 @@ int main(void)
     test_owner_and_age();
     test_parts();
     test_bounds();
+    test_talks();
     CHECK_DONE();
 }

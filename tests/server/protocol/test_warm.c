@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "tests/alloc_fail.h"
 #include "tests/folder.h"
 #include "tests/said.h"
 
@@ -72,6 +73,14 @@ static void check(const char *text, size_t n_scopes, const char *expected)
     }
 }
 
+static err_code create_once(void *ctx)
+{
+    (void)ctx;
+    warm *one = warm_create();
+    warm_destroy(one);
+    return one ? ERR_OK : ERR_NOMEM;
+}
+
 int main(void)
 {
     const engine_options options = {.on_event = on_event};
@@ -107,6 +116,7 @@ int main(void)
           "warm prompts 0.00\nwarm prompts 0.33\n<6>load 2 prompts of FILE: -4 tokens\n");
     warm_destroy(w);
     warm_destroy(NULL);
+    CHECK(alloc_fail_each(create_once, NULL, 100) > 1);
     engine_close(e);
     bytes_deinit(&told);
     CHECK_DONE();

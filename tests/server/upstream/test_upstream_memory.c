@@ -1,0 +1,155 @@
+/* upstream: what it is made of and what is handed over, each piece of memory failing once, and more answers than there may
+ * be. The thread of the module never runs. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "server/media/fetch.h"
+#include "server/protocol/dialects/chat_request.h"
+#include "server/upstream/upstream.h"
+#include "tests/alloc_fail.h"
+#include "tests/check.h"
+
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx);
+int __wrap_pthread_join(pthread_t t, void **out);
+
+static bool has_threads = true;
+
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx)
+{
+    (void)t, (void)attr, (void)run, (void)ctx;
+    return has_threads ? 0 : -1;
+}
+
+int __wrap_pthread_join(pthread_t t, void **out)
+{
+    (void)t, (void)out;
+    return 0;
+}
+
+static void on_event(void *ctx, gen_event *event)
+{
+    (void)ctx;
+    gen_event_free(event);
+    CHECK(false);
+}
+
+/* Two places of one server, so that it counts who has had the beginning of a chat. */
+static const upstream_settings TWO = {.servers = "gpu=http://127.0.0.1:9,http://127.0.0.1:10"};
+
+static err_code create(upstreams **out, ledger *memory, err_detail *d)
+{
+    const upstream_hooks hooks = {.on_event = on_event, .memory = memory};
+    const err_code err = upstreams_create(out, &TWO, &hooks, d);
+    CHECK((err == ERR_OK) == (*out != NULL) && (err == ERR_OK) == (d->text[0] == '\0'));
+    return err;
+}
+
+static upstream_model model(void)
+{
+    return (upstream_model){.name = "gpu/m", .facts = {.id = "m"}};
+}
+
+typedef struct asking {
+    const api_request *r;
+    const upstream_prompt *prompt;
+} asking;
+
+/* It is submitted, and freed with what it waits for. */
+static err_code submit_once(void *context)
+{
+    const asking *a = context;
+    const upstream_model m = model();
+    upstreams *all = NULL;
+    upstream_request *q = NULL;
+    err_detail d = {0};
+    err_code err = create(&all, NULL, &d);
+    err = err ? err : upstreams_prepare(all, &q, &m, a->r, a->prompt, NULL, &d);
+    CHECK((err == ERR_OK) == (q != NULL));
+    err = err ? err : upstreams_submit(all, q, 1, &d);
+    CHECK((err == ERR_OK) == (d.text[0] == '\0'));
+    upstreams_destroy(all);
+    return err == ERR_INVALID && strstr(d.text, "no address of a server")
+               ? ERR_NOMEM
+               : err; /* libcurl does not say why */
+}
+
+static void test_short_memory(const api_request *r)
+{
+    static const int32_t IDS[] = {1, 2, 3};
+    static const upstream_prompt PROMPTS[] = {{0}, {.text = "words"}, {.ids = IDS, .n_ids = 3}};
+    for (size_t i = 0; i < ARRAY_LEN(PROMPTS); i++) {
+        asking a = {.r = r, .prompt = &PROMPTS[i]};
+        CHECK(alloc_fail_each(submit_once, &a, 1000) > 5);
+    }
+}
+
+static void test_threads(void)
+{
+    upstreams *all = NULL;
+    err_detail d = {0};
+    has_threads = false;
+    CHECK_INT(create(&all, NULL, &d), ERR_NOMEM);
+    has_threads = true;
+}
+
+/* The body of one fits; that of a second one does not beside it. */
+static void test_ledger(const api_request *r)
+{
+    static const upstream_prompt CHAT = {0};
+    const upstream_model m = model();
+    upstreams *all = NULL;
+    upstream_request *one = NULL, *other = NULL;
+    err_detail d = {0};
+    ledger *memory = ledger_create(12000);
+    CHECK(memory != NULL);
+    CHECK_OK(create(&all, memory, &d), d);
+    CHECK_OK(upstreams_prepare(all, &one, &m, r, &CHAT, NULL, &d), d);
+    CHECK_INT(upstreams_prepare(all, &other, &m, r, &CHAT, NULL, &d), ERR_BUSY);
+    CHECK_STR(d.name, "memory_busy");
+    CHECK(!other);
+    upstream_request_free(one);
+    CHECK_OK(upstreams_prepare(all, &other, &m, r, &CHAT, NULL, &d), d);
+    upstream_request_free(other);
+    upstreams_destroy(all);
+    ledger_destroy(memory);
+}
+
+static void test_many(const api_request *r)
+{
+    static const upstream_prompt CHAT = {0};
+    const upstream_model m = model();
+    upstreams *all = NULL;
+    upstream_request *q = NULL;
+    err_detail d = {0};
+    CHECK_OK(create(&all, NULL, &d), d);
+    for (uint64_t id = 0; id < LIMIT_UPSTREAM_RUNNING; id++) {
+        CHECK_OK(upstreams_prepare(all, &q, &m, r, &CHAT, NULL, &d), d);
+        CHECK_OK(upstreams_submit(all, q, id, &d), d);
+    }
+    CHECK_OK(upstreams_prepare(all, &q, &m, r, &CHAT, NULL, &d), d);
+    CHECK_INT(upstreams_submit(all, q, LIMIT_UPSTREAM_RUNNING, &d), ERR_BUSY);
+    CHECK_STR(d.name, "upstream_busy");
+    CHECK_STR(d.text, "there are 4096 answers of other servers already");
+    upstream_request_free(q); /* stayed the caller's */
+    upstreams_destroy(all);
+}
+
+int main(void)
+{
+    static char body[4096];
+    api_request r;
+    err_detail d = {0};
+    CHECK(fetch_start());
+    snprintf(body, sizeof body, "{\"messages\":[{\"role\":\"user\",\"content\":\"%03000d\"}]}", 0);
+    api_request_init(&r);
+    r.form = tool_form_find("hermes");
+    CHECK_OK(chat_request_parse(&r, body, strlen(body), NULL, &d), d);
+    test_short_memory(&r);
+    test_threads();
+    test_ledger(&r);
+    test_many(&r);
+    api_request_deinit(&r);
+    fetch_stop();
+    CHECK_DONE();
+}
