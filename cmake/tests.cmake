@@ -164,7 +164,8 @@ set(tables avx512_amx avx512_bf16 avx512_vnni avx512 avx2 neon_i8mm neon_dotprod
 list(TRANSFORM tables PREPEND -Wl,--wrap=ops_)
 target_link_options(test_ops_choice PRIVATE ${tables})
 # Calls of the system that fail once.
-set(failing open fstat read mmap stat access opendir fopen mkdir fwrite fclose msync posix_fallocate rename)
+set(failing open fstat read mmap stat access opendir fopen mkdir fwrite fclose msync posix_fallocate rename arena_alloc
+    arena_calloc arena_strdup)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_model_calls PRIVATE ${failing})
 # Files of images and frames that the test makes up.

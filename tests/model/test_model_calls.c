@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tests/folder.h"
+#include "tests/model/random_families.h"
 #include "tests/model/tiny.h"
 #include "tests/model/tool.h"
 #include "tests/one_fails.h"
@@ -37,6 +38,11 @@ ONE_FAILS(void *, mmap, (void *at, size_t n, int may, int how, int fd, off_t fro
           (at, n, may, how, fd, from), EIO_OF(MAP_FAILED))
 ONE_FAILS(int, msync, (void *at, size_t n, int how), (at, n, how), EIO_OF(-1))
 
+/* In an arena most allocations take no memory of the system: here each of them can fail. */
+ONE_FAILS(void *, arena_alloc, (arena * a, size_t n), (a, n), NULL)
+ONE_FAILS(void *, arena_calloc, (arena * a, size_t n, size_t size), (a, n, size), NULL)
+ONE_FAILS(char *, arena_strdup, (arena * a, const char *text, size_t n), (a, text, n), NULL)
+
 int __real_open(const char *path, int flags, mode_t mode);
 int __wrap_open(const char *path, int flags, mode_t mode);
 int __wrap_open(const char *path, int flags, mode_t mode)
@@ -46,7 +52,9 @@ int __wrap_open(const char *path, int flags, mode_t mode)
 
 static const char *const CALLS[] = {
     "open",  "fstat", "read",   "mmap",   "stat",  "access",          "opendir",
-    "fopen", "mkdir", "fwrite", "fclose", "msync", "posix_fallocate", "rename"};
+    "fopen", "mkdir", "fwrite", "fclose", "msync", "posix_fallocate", "rename",
+    NULL};
+static const char *const IN_ARENAS[] = {"arena_alloc", "arena_calloc", "arena_strdup", NULL};
 
 static char folder[FOLDER_NAME], gguf[FOLDER_NAME + 8], made[FOLDER_NAME + 8], cache[FOLDER_NAME + 8];
 static compute *c;
@@ -85,6 +93,18 @@ static err_code open_gguf(err_detail *d)
     return open_as(gguf, 0, d);
 }
 
+static char changed[64], changed_gguf[80]; /* a folder, and a file of it */
+
+static err_code open_changed(err_detail *d)
+{
+    return open_as(changed, 0, d);
+}
+
+static err_code open_changed_gguf(err_detail *d)
+{
+    return open_as(changed_gguf, 0, d);
+}
+
 static err_code probe(err_detail *d)
 {
     model_probe p;
@@ -102,7 +122,10 @@ static void say_plain(bytes *out, const char *text)
     snprintf(own, sizeof own, ".%ld.part", (long)getpid());
     static const char data[] = PARLEY_SOURCE_DIR "/tests/data";
     while (*text) {
-        if (strncmp(text, folder, strlen(folder)) == 0) {
+        if (changed[0] && strncmp(text, changed, strlen(changed)) == 0) {
+            bytes_append_str(out, "CHANGED");
+            text += strlen(changed);
+        } else if (strncmp(text, folder, strlen(folder)) == 0) {
             bytes_append_str(out, "FOLDER");
             text += strlen(folder);
         } else if (strncmp(text, data, strlen(data)) == 0) {
@@ -168,7 +191,8 @@ static void run_once(bytes *out, err_code (*fn)(err_detail *d), const char *call
     say_files(out, dir, !keeps);
 }
 
-static void check(bytes *out, const char *name, err_code (*fn)(err_detail *d), bool keeps)
+static void check(bytes *out, const char *name, const char *const *calls, err_code (*fn)(err_detail *d),
+                  bool keeps)
 {
     int most[ARRAY_LEN(CALLS)];
     bool had;
@@ -179,19 +203,40 @@ static void check(bytes *out, const char *name, err_code (*fn)(err_detail *d), b
         bytes_clear(&text);
         run_once(&text, fn, NULL, 0, keeps, &had);
     }
-    for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
-        most[i] = one_fails_counted(CALLS[i]);
+    for (size_t i = 0; calls[i]; i++) {
+        most[i] = one_fails_counted(calls[i]);
     }
-    for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
+    for (size_t i = 0; calls[i]; i++) {
         for (int n = 1; n <= most[i]; n++) {
             bytes_clear(&text);
-            run_once(&text, fn, CALLS[i], n, keeps, &had);
+            run_once(&text, fn, calls[i], n, keeps, &had);
             CHECK(had);
-            one_fails_say(out, CALLS[i], n, bytes_str(&text));
+            one_fails_say(out, calls[i], n, bytes_str(&text));
         }
     }
     one_fails_say(out, NULL, 0, NULL);
     bytes_deinit(&text);
+}
+
+/* Families of which something is changed when they are opened: the order of rows, decays, experts, names. */
+static void check_families(bytes *out)
+{
+    static const char *const IN_FOLDERS[] = {"qwen3_next", "qwen3_vl_moe", "gpt_oss", "gemma4"},
+                             *const IN_FILES[] = {"llama", "qwen3_5", "gemma4_text"};
+    for (size_t i = 0; i < ARRAY_LEN(IN_FOLDERS) + ARRAY_LEN(IN_FILES); i++) {
+        const bool is_file = i >= ARRAY_LEN(IN_FOLDERS);
+        const char *name = is_file ? IN_FILES[i - ARRAY_LEN(IN_FOLDERS)] : IN_FOLDERS[i];
+        char title[64];
+        size_t at = 0;
+        while (strcmp(RANDOM_FAMILIES[at].name, name) != 0) {
+            at++;
+        }
+        random_checkpoint_make(changed, RANDOM_FAMILIES[at].config, RANDOM_FAMILIES[at].forms);
+        snprintf(changed_gguf, sizeof changed_gguf, "%s/m.gguf", changed);
+        CHECK(!is_file || tool_run_3("make_gguf", changed, changed_gguf, "bf16") == 0);
+        snprintf(title, sizeof title, "%s %s", is_file ? "GGUF of" : "a folder of", name);
+        check(out, title, IN_ARENAS, is_file ? open_changed_gguf : open_changed, false);
+    }
 }
 
 /* ---- paths that are long ---- */
@@ -316,12 +361,16 @@ int main(void)
     setenv("XDG_CACHE_HOME", cache, 1);
     CHECK_INT(tool_run_3("make_gguf", check_data("tiny_gpt_oss"), gguf, "bf16"), 0);
     CHECK_OK(compute_create(&c, &(compute_options){.n_threads = 1}, &d), d);
-    check(&out, "a folder", open_folder, false);
-    check(&out, "GGUF", open_gguf, false);
-    check(&out, "what both are", probe, false);
-    check(&out, "in blocks", open_in_blocks, false);
-    check(&out, "in blocks that were kept", open_in_blocks, true);
-    check(&out, "converted", convert, false);
+    check(&out, "a folder", CALLS, open_folder, false);
+    check(&out, "GGUF", CALLS, open_gguf, false);
+    check(&out, "what both are", CALLS, probe, false);
+    check(&out, "in blocks", CALLS, open_in_blocks, false);
+    check(&out, "in blocks that were kept", CALLS, open_in_blocks, true);
+    check(&out, "converted", CALLS, convert, false);
+    check(&out, "a folder", IN_ARENAS, open_folder, false);
+    check(&out, "GGUF", IN_ARENAS, open_gguf, false);
+    check(&out, "in blocks", IN_ARENAS, open_in_blocks, false);
+    check_families(&out);
     check_paths(&out);
     recorded_check("model/model_calls.txt", bytes_str(&out));
     bytes_deinit(&out);
