@@ -158,6 +158,9 @@ bool response_store_find_item(response_store *l, uint64_t scope, const char *ite
         }
     }
     pthread_mutex_unlock(&l->lock);
+    if (sign.no_memory) { /* which is not to say that it is not there */
+        bytes_fail_memory(out);
+    }
     bytes_deinit(&sign);
     return found;
 }

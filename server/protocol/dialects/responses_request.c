@@ -167,7 +167,9 @@ static void keep_items(api_request *r, const json *previous, const json *input)
     r->reply.n_before = out->len;
     bytes_append_str(out, out->len > 0 ? "," : "");
     response_items_keep(out, input);
-    if (out->failed) {
+    if (out->no_memory) {
+        request_no_memory(&r->error);
+    } else if (out->failed) {
         bytes_deinit(out);
         if (r->reply.conversation[0]) {
             request_fail(&r->error, ERR_LIMIT, "conversation", "conversation_too_large",

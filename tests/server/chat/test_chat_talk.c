@@ -3,9 +3,13 @@
 #include "server/chat/chat_talk.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "base/file.h"
+#include "base/limits.h"
 #include "server/chat/chat_screen.h"
+#include "tests/alloc_fail.h"
 #include "tests/folder.h"
 #include "tests/open_files.h"
 #include "tests/said.h"
@@ -282,6 +286,66 @@ static void test_styles(void)
     close(master);
 }
 
+/* A talk with a picture: whole, or told to be short of memory. */
+static err_code talk_once(void *picture)
+{
+    char path[FOLDER_NAME + 16];
+    err_detail d = {0};
+    bytes out = bytes_empty(1 << 20);
+    chat_talk *t = chat_talk_create();
+    err_code err = t && chat_talk_set_system(t, "be brief") ? ERR_OK : ERR_NOMEM;
+    const bool attaches = err == ERR_OK;
+    err = err ? err : chat_talk_attach(t, picture, "image", &d);
+    if (attaches && err) {
+        CHECK_HAS(d.text, "there is not enough memory for ");
+    }
+    err = err ? err : chat_talk_ask(t, "q") && chat_talk_answer(t, "a", 1) ? ERR_OK : ERR_NOMEM;
+    if (!err) {
+        snprintf(path, sizeof path, "%s/saved.json", folder);
+        err = chat_talk_save(t, path, &d);
+        CHECK_INT(unlink(path) == 0, err == ERR_OK); /* nothing is left of what was not saved */
+        chat_talk_write(t, &out);
+        err = out.failed ? ERR_NOMEM : err;
+    }
+    bytes_deinit(&out);
+    chat_talk_destroy(t);
+    return err;
+}
+
+static void test_short_memory(void)
+{
+    char picture[256];
+    snprintf(picture, sizeof picture, "%s", file_of("picture.png", PNG, sizeof PNG));
+    CHECK(alloc_fail_each(talk_once, picture, 1000) > 6);
+}
+
+/* A file of more bytes than may be sent, and one that the disk does not take. */
+static void test_limits(void)
+{
+    char path[FOLDER_NAME + 16];
+    err_detail d = {0};
+    chat_talk *t = chat_talk_create();
+    CHECK(t && chat_talk_ask(t, "a question"));
+    const char *large = file_of("large.mp4", MP4, sizeof MP4);
+    CHECK_INT(truncate(large, (off_t)LIMIT_VIDEO_BYTES + 1), 0);
+    CHECK_INT(chat_talk_attach(t, large, "video", &d), ERR_LIMIT);
+    CHECK_HAS(d.text, "/large.mp4 is larger than 512 MiB");
+    CHECK_INT(chat_talk_attached(t), 0);
+    CHECK_INT(unlink(large), 0);
+    struct rlimit before, none;
+    CHECK_INT(getrlimit(RLIMIT_FSIZE, &before), 0);
+    none = (struct rlimit){.rlim_cur = 8, .rlim_max = before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    snprintf(path, sizeof path, "%s/short.md", folder);
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &none), 0);
+    const err_code err = chat_talk_save(t, path, &d);
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &before), 0);
+    CHECK_INT(err, ERR_IO);
+    CHECK_HAS(d.text, "/short.md could not be written whole: File too large");
+    CHECK(access(path, F_OK) != 0);
+    chat_talk_destroy(t);
+}
+
 int main(void)
 {
     folder_make(folder);
@@ -290,6 +354,8 @@ int main(void)
     test_pipe();
     test_terminal();
     test_styles();
+    test_limits();
+    test_short_memory();
     CHECK_ALL_CLOSED();
     CHECK_DONE();
 }

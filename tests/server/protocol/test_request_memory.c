@@ -5,7 +5,9 @@
 #include "server/protocol/dialects/messages_request.h"
 #include "server/protocol/dialects/ollama_request.h"
 #include "server/protocol/dialects/responses_request.h"
+#include "server/protocol/dialects/vectors.h"
 
+#include "base/clock.h"
 #include "tests/alloc_fail.h"
 #include "tests/check.h"
 
@@ -13,7 +15,7 @@
 #define SCHEMA                                                                                               \
     "{\"type\":\"object\",\"properties\":{\"place\":{\"type\":\"string\"}},\"required\":[\"place\"]}"
 
-enum { CHAT, COMPLETION, MESSAGES, OLLAMA, RESPONSES, DIALECTS };
+enum { CHAT, COMPLETION, ECHO, MESSAGES, OLLAMA, RESPONSES, CONTINUED, TALK, COMPACT, RERANK, DIALECTS };
 
 static const char *const BODIES[DIALECTS] = {
     "{\"messages\":[{\"role\":\"system\",\"content\":\"" WORDS
@@ -29,6 +31,7 @@ static const char *const BODIES[DIALECTS] = {
     "\"stop\":[\"" WORDS "\",\"b\"],\"chat_template_kwargs\":{\"a\":\"" WORDS "\"},\"logit_bias\":{\"5\":2},"
     "\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"n\",\"schema\":" SCHEMA "}}}",
     "{\"prompt\":[\"" WORDS "\",\"" WORDS "\"],\"stop\":\"" WORDS "\",\"logit_bias\":{\"5\":2}}",
+    "{\"prompt\":[\"" WORDS "\",\"b\"],\"echo\":true}",
     "{\"max_tokens\":9,\"system\":[{\"type\":\"text\",\"text\":\"" WORDS
     "\"}],\"messages\":[{\"role\":\"user\","
     "\"content\":[{\"type\":\"text\",\"text\":\"" WORDS
@@ -51,13 +54,42 @@ static const char *const BODIES[DIALECTS] = {
     "\"function_call_output\",\"call_id\":\"c1\",\"output\":\"" WORDS
     "\"}],\"tools\":[{\"type\":\"function\","
     "\"name\":\"f\",\"parameters\":" SCHEMA "}],\"metadata\":{\"a\":\"" WORDS
-    "\"},\"text\":{\"verbosity\":\"low\"}}"};
+    "\"},\"text\":{\"verbosity\":\"low\"}}",
+    "{\"previous_response_id\":\"resp_1\",\"input\":[{\"type\":\"item_reference\",\"id\":\"m1\"},{\"type\":"
+    "\"reasoning\","
+    "\"summary\":[],\"content\":[{\"type\":\"reasoning_text\",\"text\":\"" WORDS
+    "\"}]},{\"role\":\"user\",\"content\":\"" WORDS "\"}]}",
+    "{\"conversation\":\"conv_1\",\"input\":\"" WORDS "\"}",
+    "{\"model\":\"m\",\"input\":[{\"role\":\"user\",\"content\":\"" WORDS "\"}]}",
+    "{\"query\":\"" WORDS "\",\"documents\":[\"" WORDS "\",\"b\"],\"return_documents\":true}"};
+
+/* What responses go on from. */
+static response_store *store;
+
+#define OLD "{\"id\":\"m1\",\"type\":\"message\",\"role\":\"user\",\"content\":\"" WORDS "\"}"
+
+static void fill_store(void)
+{
+    static const char HEAD[] = "{\"created_at\":1,\"metadata\":{}},";
+    store = response_store_create(10000, 4, 3600, NULL);
+    CHECK(store && response_store_put(store, 0, "resp_1", OLD, sizeof OLD - 1, 0, clock_ms()));
+    char text[sizeof HEAD + sizeof OLD];
+    const int n = snprintf(text, sizeof text, "%s%s", HEAD, OLD);
+    CHECK(store && response_store_put(store, 0, "conv_1", text, (size_t)n, 0, clock_ms()));
+}
 
 /* Everything of a request that a lack of memory could lose. */
 static void digest(char *out, size_t cap, const api_request *r, const completion_prompt *prompt)
 {
     const chat_input *in = r->in;
-    size_t n = (size_t)snprintf(out, cap, "%zu %d %zu|", in->n_messages, in->form != NULL, prompt->n_ids);
+    size_t n = (size_t)snprintf(out, cap, "%zu %d %zu %zu|", in->n_messages, in->form != NULL, prompt->n_ids,
+                                r->reply.fields ? strlen(r->reply.fields) : 0); /* there are new ids in it */
+    if (r->reply.conversation[0]) {                                             /* what is added to it */
+        n += (size_t)snprintf(out + n, cap - n, "%zu %s|", r->reply.items.len, r->reply.conversation);
+    }
+    for (size_t i = 0; i < r->reply.n_echoes && n < cap; i++) {
+        n += (size_t)snprintf(out + n, cap - n, "%s|", r->reply.echoes[i]);
+    }
     for (const completion_prompt *p = prompt; p && n < cap; p = p->next) {
         n += (size_t)snprintf(out + n, cap - n, "%s/", p->text ? p->text : "-");
     }
@@ -89,11 +121,16 @@ static err_code parse(api_request *r, completion_prompt *prompt, int dialect, er
     case CHAT:
         return chat_request_parse(r, body, len, NULL, d);
     case COMPLETION:
+    case ECHO:
         return completion_request_parse(r, prompt, body, len, NULL, d);
     case MESSAGES:
         return messages_request_parse(r, body, len, true, NULL, d);
     case OLLAMA:
         return ollama_request_parse(r, body, len, false, NULL, d);
+    case COMPACT:
+        return responses_compact_parse(r, body, len, NULL, d);
+    case RERANK:
+        return rerank_request_parse(r, prompt, body, len, NULL, d);
     default:
         return responses_request_parse(r, body, len, false, NULL, d);
     }
@@ -107,6 +144,7 @@ static err_code read_one(void *context)
     completion_prompt prompt = {0};
     err_detail d = {0};
     api_request_init(&r);
+    r.response_store = store;
     err_code err = parse(&r, &prompt, one->dialect, &d);
     if (err == ERR_OK) {
         digest(now, sizeof now, &r, &prompt);
@@ -125,11 +163,13 @@ static err_code read_one(void *context)
 
 int main(void)
 {
+    fill_store();
     for (int dialect = 0; dialect < DIALECTS; dialect++) {
         reading one = {.dialect = dialect};
         CHECK_INT(read_one(&one), ERR_OK);
         CHECK(strlen(one.whole) > 10);
         CHECK(alloc_fail_each(read_one, &one, 5000) > 5);
     }
+    response_store_destroy(store);
     CHECK_DONE();
 }
