@@ -34,7 +34,7 @@ static bool emit(jinja_render *r, const jinja_value *v)
 /* Cuts a buffer back to len bytes. */
 static void truncate_to(bytes *b, size_t len)
 {
-    if (b->data && len < b->len) {
+    if (len < b->len) {
         b->len = len;
         b->data[len] = '\0';
     }

@@ -144,6 +144,51 @@ static void test_history(void)
     }
 }
 
+/* What the loop over the messages wrote for each, counted from the begin of the text. What the spans held before does not
+ * matter, also those of messages that are passed over. */
+static void test_spans(void)
+{
+    static const struct {
+        const char *source;
+        jinja_span spans[3];
+        bool is_torn;
+    } CASES[] = {
+        {"x{% for m in messages %}<{{ m.content }}>{% endfor %}", {{1, 5}, {5, 8}, {8, 10}}, false},
+        {"{% for m in messages if m.content != 'b' %}<{{ m.content }}>{% endfor %}",
+         {{0, 4}, {0, 0}, {4, 6}},
+         false},
+        {"{% for m in messages[1:] %}<{{ m.content }}>{% endfor %}", {{0, 0}, {0, 3}, {3, 5}}, false},
+        {"{% for m in messages %}{{ m.content }}{% endfor %}{% for m in messages %}{{ m.role }}{% endfor %}",
+         {{0, 0}, {0, 0}, {0, 0}},
+         true},
+        {"none", {{0, 0}, {0, 0}, {0, 0}}, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        chat_template *t = NULL;
+        jinja_span spans[3];
+        chat_template_trace trace = {.spans = spans};
+        bytes out;
+        arena *a = arena_create(1 << 20);
+        jinja_value *messages = jinja_list(a);
+        CHECK(jinja_list_push(a, messages, message(a, "user", "aa", 2)));
+        CHECK(jinja_list_push(a, messages, message(a, "assistant", "b", 1)));
+        CHECK(jinja_list_push(a, messages, message(a, "user", "", 0)));
+        memset(spans, 0xaa, sizeof spans);
+        bytes_init(&out, 1 << 10);
+        bytes_append_str(&out, "before ");
+        CHECK_OK(chat_template_compile(&t, CASES[i].source, strlen(CASES[i].source), &d), d);
+        CHECK_OK(chat_template_render(t, &out, &trace, vars_of(a, messages), NULL, a, &d), d);
+        CHECK(trace.is_torn == CASES[i].is_torn);
+        for (size_t k = 0; !trace.is_torn && k < ARRAY_LEN(spans); k++) {
+            CHECK_INT(spans[k].begin, CASES[i].spans[k].begin);
+            CHECK_INT(spans[k].end, CASES[i].spans[k].end);
+        }
+        bytes_deinit(&out);
+        arena_destroy(a);
+        chat_template_close(t);
+    }
+}
+
 /* What a template uses that is not known here is named with its line; published templates use nothing such,
  * but for one filter. */
 static void test_unknown(void)
@@ -238,6 +283,7 @@ int main(void)
     test_nested_markers();
     test_unknown();
     test_history();
+    test_spans();
     test_reference_texts();
     chat_template *t = open_template();
     if (t) {
