@@ -618,6 +618,32 @@ static err_code ignore_frame(void *ctx, int32_t i, const image *frame, err_detai
     return ERR_OK;
 }
 
+static bool is_set(void *ctx)
+{
+    return *(const bool *)ctx;
+}
+
+/* A video whose reading was stopped can be read again. */
+static void test_read_again(void)
+{
+    bool is_stopped = false;
+    err_detail d = {0};
+    file_map m = {0};
+    video *f = NULL;
+    video_limits limits = video_limits_default();
+    limits.cancelled = is_set;
+    limits.ctx = &is_stopped;
+    CHECK_OK(file_map_open(&m, check_data("videos/vp9.webm"), &d), d);
+    CHECK_OK(video_open(&f, &(video_source){.data = m.data, .bytes = m.bytes, .fd = -1}, &limits, &d), d);
+    for (int i = 0; i < 4; i++) {
+        is_stopped = i % 2 == 0;
+        const err_code err = video_read(f, (const int32_t[]){0, 40}, 2, ignore_frame, NULL, &d);
+        CHECK_INT(err, is_stopped ? ERR_CANCELLED : ERR_OK);
+    }
+    video_close(f);
+    file_map_close(&m);
+}
+
 /* A few changed bytes may do anything but crash or hang. */
 static void test_changed_bytes(void)
 {
@@ -697,6 +723,7 @@ int main(void)
     test_no_frames();
     test_limits();
     test_damage();
+    test_read_again();
     test_mended_frame();
     test_changed_bytes();
     CHECK_DONE();
