@@ -14,11 +14,17 @@
 #include "text/tokenizer/guard.h"
 #include "tests/check.h"
 #include "tests/engine/chats.h"
+#include "tests/one_fails.h"
 #include "tests/recorded.h"
 
 enum { TEXT_BYTES = 1 << 20 };
 
 static err_detail d;
+
+/* The memory of a conversation ends at each place. */
+ONE_FAILS(void *, arena_alloc, (arena * a, size_t n), (a, n), NULL)
+ONE_FAILS(void *, arena_calloc, (arena * a, size_t n, size_t size), (a, n, size), NULL)
+ONE_FAILS(char *, arena_strdup, (arena * a, const char *text, size_t n), (a, text, n), NULL)
 
 #define TAKES_ALL .takes_system = true, .takes_late_system = true, .takes_repeats = true, .takes_tools = true
 
@@ -62,6 +68,53 @@ static void rendered(bytes *out, const chat_template *t, const tokenizer *tok, c
     bytes_deinit(&prompt);
 }
 
+/* With room for just so many bytes or one less, and with each allocation failing once: the same prompt, or it is said that the
+ * conversation is too long. */
+static void render_in_little(const chat_template *t, const tokenizer *tok, const prompt_style *style,
+                             const chat_input *in)
+{
+    static const char *const CALLS[] = {"arena_alloc", "arena_calloc", "arena_strdup"};
+    bytes whole = bytes_empty(TEXT_BYTES);
+    int most[ARRAY_LEN(CALLS)], n_refused = 0, n_other = 0;
+    one_fails(NULL, 0);
+    const err_code wanted = prompt_render(&whole, NULL, tok, t, style, in, &d);
+    one_fails_over();
+    for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
+        most[i] = one_fails_counted(CALLS[i]);
+    }
+    for (size_t less = 0; less < 2 && wanted == ERR_OK && whole.len > 0; less++) {
+        bytes prompt = bytes_empty(whole.len - less);
+        CHECK_INT(prompt_render(&prompt, NULL, tok, t, style, in, &d), less ? ERR_LIMIT : ERR_OK);
+        CHECK_STR(less ? d.text : bytes_str(&prompt),
+                  less ? "this prompt is longer than 0 MiB; shorten it" : bytes_str(&whole));
+        bytes_deinit(&prompt);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
+        for (int n = 1; n <= most[i]; n++) {
+            bytes prompt = bytes_empty(TEXT_BYTES);
+            d = (err_detail){0};
+            one_fails(CALLS[i], n);
+            const err_code err = prompt_render(&prompt, NULL, tok, t, style, in, &d);
+            CHECK(one_fails_over());
+            if (err == ERR_OK) { /* a round for which there was no room stands as a later prompt has it */
+                CHECK(prompt.len <= whole.len);
+                n_other += strcmp(bytes_str(&prompt), bytes_str(&whole)) != 0;
+            } else {
+                const char *text = err == ERR_NOMEM ? "there is not enough memory for this conversation"
+                                   : strncmp(d.text, "this", 4) == 0
+                                       ? "this conversation takes more than 256 MiB to render; shorten it"
+                                       : "the chat does not fit the memory for rendering the chat template";
+                CHECK(err == ERR_NOMEM || err == ERR_LIMIT);
+                CHECK_STR(d.text, text);
+                n_refused++;
+            }
+            bytes_deinit(&prompt);
+        }
+    }
+    CHECK(n_refused > 0 && n_other < 10);
+    bytes_deinit(&whole);
+}
+
 /* Styles of which the same comes stand in one line. */
 static void render_each(bytes *out, const chat_template *t, const tokenizer *tok, const chat_input *in)
 {
@@ -70,6 +123,7 @@ static void render_each(bytes *out, const chat_template *t, const tokenizer *tok
     for (size_t i = 0; i < N; i++) {
         each[i] = bytes_empty(TEXT_BYTES);
         rendered(&each[i], t, tok, &styles[i].style, in);
+        render_in_little(t, tok, &styles[i].style, in);
     }
     for (size_t i = 0; i < N; i++) {
         size_t first = 0;
