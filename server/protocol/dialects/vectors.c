@@ -300,7 +300,7 @@ void rerank_reply_write(bytes *out, const vectors_meta *m)
     ranked *all = calloc(n + 1, sizeof *all);
     json_doc *doc = NULL;
     if (!all || (texts && json_parse(&doc, texts, strlen(texts), LIMIT_JSON_DEPTH, NULL) != ERR_OK)) {
-        out->failed = true;
+        bytes_fail_memory(out); /* the texts were written here, so nothing else is wrong with them */
         n = 0;
     }
     const json *text = doc ? json_child(json_root(doc)) : NULL;

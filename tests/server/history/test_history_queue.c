@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "tests/alloc_fail.h"
 #include "tests/server/history/store.h"
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -77,10 +78,41 @@ static void test_queue(void)
     history_destroy(h);
 }
 
+static err_code open_once(void *name)
+{
+    history *h = NULL;
+    err_detail d = {0};
+    const err_code err =
+        history_create(&h, &(history_options){.dir = folder(name), .quota = QUOTA}, on_reply, NULL, &d);
+    CHECK((err == ERR_OK) == (h != NULL) && (err == ERR_OK) == (d.text[0] == '\0'));
+    history_destroy(h);
+    return err;
+}
+
+static void test_short_memory(void)
+{
+    static char name[] = "short";
+    history *h = NULL;
+    err_detail d = {0};
+    bytes out = bytes_empty(100);
+    CHECK(alloc_fail_each(open_once, name, 1000) > 3);
+    CHECK_OK(history_create(&h, &(history_options){.dir = folder(name), .quota = QUOTA}, on_reply, NULL, &d),
+             d);
+    alloc_fail_at(1);
+    const err_code err = history_call(h, wait_at_gate, NULL, &out, &d);
+    alloc_fail_at(0);
+    CHECK_INT(err, ERR_NOMEM);
+    CHECK_STR(d.text, "no memory for the history");
+    CHECK_OK(history_call(h, wait_at_gate, NULL, &out, &(err_detail){0}), d);
+    bytes_deinit(&out);
+    history_destroy(h);
+}
+
 int main(void)
 {
     log_set_level(LOG_OFF);
     folder_make(root);
     test_queue();
+    test_short_memory();
     CHECK_DONE();
 }

@@ -1,6 +1,8 @@
 /* data_uri: strict base64, schemes, limits before memory. */
 #include "server/media/data_uri.h"
 
+#include "server/media/multipart.h"
+#include "tests/alloc_fail.h"
 #include "tests/check.h"
 
 static void check_base64(const char *text, const char *expected)
@@ -152,6 +154,61 @@ static void test_every_byte(void)
     }
 }
 
+/* ---- memory ---- */
+
+static err_code decode_once(void *text)
+{
+    arena *a = arena_create(1 << 20);
+    const uint8_t *data = NULL;
+    size_t n = 0;
+    err_detail d = {0};
+    const err_code err = a ? data_uri_decode(a, &data, &n, text, strlen(text), 100, &d) : ERR_NOMEM;
+    CHECK_INT(n, err ? 0 : 3);
+    arena_destroy(a);
+    return err;
+}
+
+static err_code on_field(void *ctx, const multipart_field *field, err_detail *d)
+{
+    (void)ctx, (void)field, (void)d;
+    return ERR_OK;
+}
+
+static err_code on_data(void *ctx, const void *data, size_t n, err_detail *d)
+{
+    (void)data, (void)d;
+    *(size_t *)ctx += n;
+    return ERR_OK;
+}
+
+static err_code on_field_end(void *ctx, err_detail *d)
+{
+    (void)ctx, (void)d;
+    return ERR_OK;
+}
+
+static err_code read_form(void *text)
+{
+    size_t n = 0;
+    multipart m;
+    err_detail d = {0};
+    const multipart_sink sink = {.ctx = &n, .begin = on_field, .data = on_data, .end = on_field_end};
+    CHECK(multipart_init(&m, "multipart/form-data; boundary=B", &sink));
+    const err_code err = multipart_feed(&m, text, strlen(text), &d);
+    CHECK(err || (n == 5 && multipart_is_complete(&m)));
+    CHECK((err == ERR_OK) == (d.text[0] == '\0'));
+    multipart_deinit(&m);
+    return err;
+}
+
+static void test_short_memory(void)
+{
+    static char uri[] = "data:image/png;base64,Zm9v",
+                form[] = "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nwords\r\n--B--\r\n";
+    CHECK(alloc_fail_each(decode_once, uri, 100) >= 2);
+    CHECK(alloc_fail_each(read_form, form, 100) >= 1);
+}
+
 int main(void)
 {
     size_t n = 0;
@@ -172,5 +229,6 @@ int main(void)
     CHECK_INT(decode("", 100, &n), ERR_INVALID);
     CHECK_INT(decode("Zm9vZm9vZm9v", 8, &n), ERR_LIMIT);
     test_encode();
+    test_short_memory();
     CHECK_DONE();
 }

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "tests/alloc_fail.h"
 #include "tests/check.h"
+#include "tests/open_files.h"
 
 static stored_file last;
 
@@ -25,6 +27,49 @@ static bool take_one(void *ctx, const stored_file *f)
 {
     *(stored_file *)ctx = *f;
     return false;
+}
+
+/* A store and its first file, however little memory there is: what was set aside for one that is not kept is free again. */
+static err_code keep_once(void *text)
+{
+    err_detail d = {0};
+    stored_file kept;
+    file_writer *w = NULL;
+    uint64_t n_bytes = 0;
+    size_t n_files = 0;
+    const size_t n = strlen(text);
+    const file_facts facts = {.scope = 1, .name = "a"};
+    file_store *fs = file_store_create(
+        &(file_store_options){.dir = "/tmp", .max_bytes = 100, .quota = 100, .expire_s = 60});
+    if (!fs) {
+        return ERR_NOMEM;
+    }
+    err_code err = file_store_reserve(fs, 1, n, &d);
+    if (!err) {
+        err = file_writer_create(&w, "/tmp", n, &d);
+        err = err ? err : file_writer_add(w, text, n, &d);
+        if (err) {
+            file_store_release(fs, 1, n);
+            file_writer_destroy(w);
+        } else { /* it says of itself that there is no room for more, whatever is short */
+            err = file_store_add(fs, w, n, &facts, &kept, &d);
+            err = err == ERR_LIMIT ? ERR_NOMEM : err;
+        }
+    }
+    file_store_usage(fs, &n_bytes, &n_files);
+    CHECK_INT(n_bytes, err ? 0 : n);
+    CHECK_INT(n_files, err ? 0 : 1);
+    CHECK((err == ERR_OK) == (d.text[0] == '\0'));
+    file_store_destroy(fs);
+    return err;
+}
+
+static void test_short_memory(void)
+{
+    static char text[] = "some words";
+    const size_t open = open_files();
+    CHECK(alloc_fail_each(keep_once, text, 100) >= 4);
+    CHECK_INT(open_files(), open);
 }
 
 int main(void)
@@ -62,5 +107,6 @@ int main(void)
     file_store_usage_of(fs, FIRST, &n_bytes, &n_files);
     CHECK_INT(n_files, LIMIT_FILES_PER_KEY);
     file_store_destroy(fs);
+    test_short_memory();
     CHECK_DONE();
 }

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "server/protocol/dialects/chat_reply.h"
 #include "server/protocol/dialects/responses_reply.h"
+#include "server/protocol/dialects/vectors.h"
 
 #include "tests/alloc_fail.h"
 #include "tests/check.h"
@@ -116,6 +117,20 @@ static err_code item(void *context)
     return err == ERR_OK && n != 2 ? ERR_INTERNAL : err;
 }
 
+/* Documents by their scores, with their texts or not at all. */
+static err_code ranks(void *context)
+{
+    static const float SCORES[] = {0.25f, 0.5f};
+    const vectors_meta m = {.id = "r", .model = "m", .opt = context, .values = SCORES, .n = 2, .size = 1};
+    bytes out = {.data = room, .cap = sizeof room - 1, .max = sizeof room - 1};
+    room[0] = '\0';
+    rerank_reply_write(&out, &m);
+    const char *first = strstr(room, "\"two\""), *second = strstr(room, "\"one\"");
+    return out.no_memory                                       ? ERR_NOMEM
+           : out.failed || !first || !second || second < first ? ERR_INTERNAL
+                                                               : ERR_OK;
+}
+
 int main(void)
 {
     reply_options opt;
@@ -123,6 +138,8 @@ int main(void)
     CHECK(alloc_fail_each(answer, &opt, 1000) > 10);
     CHECK(alloc_fail_each(chunk, NULL, 1000) > 4);
     CHECK(alloc_fail_each(item, &opt, 1000) > 4);
+    opt.fields = strdup("[\"one\",\"two\"]");
+    CHECK(opt.fields && alloc_fail_each(ranks, &opt, 1000) > 1);
     reply_options_deinit(&opt);
     CHECK_DONE();
 }
