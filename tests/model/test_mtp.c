@@ -1,5 +1,9 @@
 /* mtp: the draft head's cache filled at once, in pieces, or with keys and values alone; truncation;
  * refusals. */
+#include <math.h>
+
+#include "model/model_parts.h"
+#include "tests/model/random_families.h"
 #include "tests/model/tiny.h"
 
 enum { N = 150 };
@@ -113,11 +117,47 @@ static void test_type(kv_type type)
     tiny_close(&t);
 }
 
+/* Of a large vocabulary the first and the last ids are guessed, as the whole head says; the others never. */
+static void test_large_vocabulary(void)
+{
+    enum { FIRST = 65536, LAST = 512, BETWEEN = 100, V = FIRST + BETWEEN + LAST, ROWS = 2 };
+    static const char CONFIG[] = "{\"model_type\":\"qwen3_5_moe_text\"," RANDOM_SIZES RANDOM_DELTA RANDOM_MOE
+                                 ",\"shared_expert_intermediate_size\":40,\"mtp_num_hidden_layers\":1,"
+                                 "\"vocab_size\":66148" RANDOM_ROPE(",\"mrope_section\":[1,1,0]") "}";
+    static float wanted[V];
+    char dir[64];
+    err_detail d = {0};
+    mtp_scratch *ms = NULL;
+    random_checkpoint_make(dir, CONFIG, RANDOM_PER_EXPERT | RANDOM_TEXT_ONLY);
+    tiny t = tiny_open_as(&(tiny_options){.dir = dir, .n_threads = 2, .cpu_mask = ~0u, .type = KV_F32});
+    seq_state *s = tiny_seq(&t);
+    CHECK_INT(model_get_config(t.m)->vocab_size, V);
+    CHECK_OK(mtp_scratch_create(&ms, t.m, t.c, ROWS, ROWS, &d), d);
+    const mtp_input in = {s, hidden, ids + 1, positions, ROWS};
+    CHECK_OK(mtp_forward(t.m, t.c, ms, &in, ROWS, &d), d);
+    for (int32_t i = 0; i < ROWS; i++) {
+        const float *logits = mtp_logits(ms, i);
+        size_t n_between = 0;
+        nn_linear(t.c, wanted, mtp_hidden(ms, i), &model_get_parts(t.m)->weights->head, NULL, 1);
+        for (size_t id = FIRST; id < V - LAST; id++) {
+            n_between += isinf(logits[id]) && logits[id] < 0;
+        }
+        CHECK_INT(n_between, BETWEEN);
+        CHECK(wanted[0] != 0 && wanted[FIRST - 1] != 0 && wanted[V - 1] != 0);
+        CHECK_SAME_FLOATS(logits, wanted, FIRST);
+        CHECK_SAME_FLOATS(logits + V - LAST, wanted + V - LAST, LAST);
+    }
+    mtp_scratch_destroy(ms);
+    seq_state_destroy(s);
+    tiny_close(&t);
+}
+
 int main(void)
 {
     CHECK_INT(tiny_ids(ids, TINY_CTX), 730);
     for (kv_type type = KV_F32; type < KV_TYPES; type++) {
         test_type(type);
     }
+    test_large_vocabulary();
     CHECK_DONE();
 }
