@@ -250,10 +250,77 @@ static void test_misfits(void)
     CHECK(strstr(d.text, "text_config.hidden_size"));
 }
 
+/* As many blocks as may feed the model, and one more. */
+static void test_deepstack(void)
+{
+    const tower *t = TOWERS;
+    while (t->family != &VIT_QWEN) {
+        t++;
+    }
+    for (int n = VIT_MAX_DEEPSTACK; n <= VIT_MAX_DEEPSTACK + 1; n++) {
+        char list[200] = ",\"deepstack_visual_indexes\":[0";
+        for (int i = 1; i < n; i++) {
+            snprintf(list + strlen(list), sizeof list - strlen(list), ",%d", i);
+        }
+        snprintf(list + strlen(list), sizeof list - strlen(list), "]");
+        d = (err_detail){0};
+        CHECK_INT(read_with(t, "depth", "40", list), n > VIT_MAX_DEEPSTACK ? ERR_UNSUPPORTED : ERR_OK);
+        CHECK_STR(d.text,
+                  n > VIT_MAX_DEEPSTACK
+                      ? "config.json: vision_config.deepstack_visual_indexes names more than 16 blocks"
+                      : "");
+    }
+}
+
+static bool find_typed(void *ctx, const char *name, tensor *out)
+{
+    static const uint8_t values[64];
+    const dtype *type = ctx;
+    *out = (tensor){*type, 2, {4, 4}, values, sizeof values};
+    return strcmp(name, "visual.blocks.3.norm1.weight") == 0;
+}
+
+/* Types of numbers that a matrix, or a vector, cannot have. */
+static void test_types(void)
+{
+    static const struct {
+        dtype type;
+        bool is_vector;
+        err_code code;
+        const char *text;
+    } CASES[] = {
+        {DTYPE_F32, false, ERR_OK, ""},
+        {DTYPE_F32, true, ERR_OK, ""},
+        {DTYPE_OTHER, false, ERR_UNSUPPORTED,
+         "tensor visual.blocks.3.norm1.weight has a number type that is not supported"},
+        {DTYPE_OTHER, true, ERR_UNSUPPORTED,
+         "tensor visual.blocks.3.norm1.weight has a number type that is not supported"},
+        {DTYPE_Q8, false, ERR_OK, ""},
+        {DTYPE_Q8, true, ERR_UNSUPPORTED, "tensor visual.blocks.3.norm1.weight must be F32, BF16 or F16"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        dtype type = CASES[i].type;
+        const tensor_source from = {find_typed, &type};
+        vit_loader l = {.tensors = &from, .prefix = "visual.", .memory = arena_create(1 << 16), .detail = &d};
+        tensor t;
+        d = (err_detail){0};
+        if (CASES[i].is_vector) {
+            CHECK((vit_load_f32(&l, 4, 4, "blocks.3", "norm1.weight") != NULL) == (CASES[i].code == ERR_OK));
+        } else {
+            vit_load_matrix(&l, &t, 4, 4, "blocks.3", "norm1.weight");
+        }
+        CHECK_INT(l.err, CASES[i].code);
+        CHECK_STR(d.text, CASES[i].text);
+        arena_destroy(l.memory);
+    }
+}
+
 int main(void)
 {
     test_numbers();
     test_kinds();
     test_misfits();
+    test_deepstack();
+    test_types();
     CHECK_DONE();
 }

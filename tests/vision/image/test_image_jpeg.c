@@ -278,6 +278,30 @@ static void test_refused(void)
     bytes_deinit(&copy);
 }
 
+/* A small file whose header asks for more memory than the coefficients of all passes may take. */
+static void test_too_much_memory(void)
+{
+    enum { SIDE = 12001, OTHER_SIDE = 12000 };
+    static const image_limits wide = {.max_pixels = SIDE * SIDE, .max_side = SIDE};
+    const kind k = {"progressive", 3, JCS_YCbCr, 2, 2, true, false, false, 0, 0, 6};
+    bytes file = bytes_empty(1 << 20);
+    image img = {0};
+    err_detail d = {0};
+    encode(&file, &k);
+    size_t at = 0;
+    while (at + 9 < file.len && ((uint8_t)file.data[at] != 0xff || (uint8_t)file.data[at + 1] != 0xc2)) {
+        at++;
+    }
+    const uint8_t sizes[] = {OTHER_SIDE >> 8, OTHER_SIDE & 0xff, SIDE >> 8, SIDE & 0xff};
+    memcpy(file.data + at + 5, sizes, sizeof sizes);
+    CHECK_INT(image_decode(&img, (const uint8_t *)file.data, file.len, &wide, &d), ERR_LIMIT);
+    CHECK_STR(d.name, "image_too_large");
+    CHECK_STR(d.text,
+              "the image is 12001 x 12000 pixels in progressive form, which would need too much memory");
+    CHECK(!img.rgb);
+    bytes_deinit(&file);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
@@ -290,5 +314,6 @@ int main(void)
     }
     test_scan_bomb();
     test_refused();
+    test_too_much_memory();
     CHECK_DONE();
 }
