@@ -186,7 +186,11 @@ static void answer_builtin(mcp_ask *ask)
         mcp_builtin_answer(s->config, json_root(doc), &reply, goes_on, NULL);
         json_free(doc);
     }
-    mcp_session_read(s, ask, bytes_str(&reply), reply.len);
+    if (reply.failed || !reply.len) {
+        mcp_session_fail(s, "there is no memory to ask it");
+    } else {
+        mcp_session_read(s, ask, bytes_str(&reply), reply.len);
+    }
     bytes_deinit(&reply);
 }
 

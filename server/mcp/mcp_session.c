@@ -203,6 +203,10 @@ static void on_list(mcp_session *s, mcp_purpose purpose, const json *result, con
         const double kept = ttl < RELIST_MIN_MS ? RELIST_MIN_MS : ttl;
         s->ttl_ms = s->ttl_ms > 0.0 && s->ttl_ms < kept ? s->ttl_ms : kept;
     }
+    if (list->no_memory) {
+        mcp_session_fail(s, "there is no memory for its list of %s", NAMES[k]);
+        return;
+    }
     if (list->failed) {
         mcp_session_fail(s, "its list of %s is too long", NAMES[k]);
         return;
@@ -537,10 +541,9 @@ void mcp_session_fail(mcp_session *s, const char *format, ...)
         char text[MCP_PROBLEM_MAX];
         vsnprintf(text, sizeof text, format, args);
         va_end(args);
-        bytes clean = bytes_empty(sizeof s->why); /* parts of it may be its own words */
-        mcp_clean_text(&clean, text, sizeof s->why - 8, false);
-        snprintf(s->why, sizeof s->why, "%s", bytes_str(&clean));
-        bytes_deinit(&clean);
+        s->why[0] = '\0';
+        bytes clean = {.data = s->why, .cap = sizeof s->why - 1, .max = sizeof s->why - 1};
+        mcp_clean_text(&clean, text, sizeof s->why - 8, false); /* parts of it may be its own words */
         s->is_failing = true;
         http_client_wake(s->all->client);
     }

@@ -117,6 +117,63 @@ static void test_calls(void)
     CHECK_STR(d.text, "256 calls of tools are under way; try again later");
 }
 
+/* A session from its beginning until it is open, or until it fails and says why. */
+static err_code open_once(void *config)
+{
+    const mcp_hooks hooks = {.on_result = on_result};
+    err_detail d = {0};
+    mcp *one = NULL;
+    err_code err = mcp_create(&one, config, NULL, &hooks, &d);
+    if (err) {
+        return err;
+    }
+    mcp_session *s = &one->sessions[0];
+    mcp_session_open(s);
+    for (int i = 0; i < 20 && s->step != STEP_OPEN && s->n_failed == 0; i++) {
+        (void)mcp_session_tick(s, now_ms);
+    }
+    if (s->n_failed > 0) {
+        err = strstr(s->why, "memory") ? ERR_NOMEM : ERR_INTERNAL;
+        if (err == ERR_INTERNAL) {
+            fprintf(stderr, "why: %s\n", s->why);
+        }
+    } else if (s->step != STEP_OPEN) {
+        err = ERR_TIMEOUT;
+    } else if (s->offer->n_tools != 1) {
+        err = ERR_NOMEM; /* one that is left out */
+        CHECK_INT(s->offer->left_out, 1);
+    }
+    mcp_destroy(one);
+    return err;
+}
+
+static char said[200];
+
+static void on_last(void *ctx, mcp_result *r)
+{
+    (void)ctx;
+    snprintf(said, sizeof said, "%d.%d %d %s", (int)r->owner, (int)r->place, r->has_failed,
+             bytes_str(&r->text));
+    mcp_result_free(r);
+}
+
+/* An order for which there is no memory is answered. */
+static void test_order(const mcp_config *config)
+{
+    const mcp_hooks hooks = {.on_result = on_last};
+    const mcp_order order = {.owner = 7, .place = 2, .server = "calculator", .name = "t", .arguments = "{}"};
+    err_detail d = {0};
+    mcp *one = NULL;
+    CHECK_OK(mcp_create(&one, config, NULL, &hooks, &d), d);
+    CHECK_OK(mcp_call(one, &order, &d), d);
+    alloc_fail_at(1);
+    mcp_session_work(&one->sessions[0], one->jobs);
+    alloc_fail_at(0);
+    CHECK_STR(said, "7.2 1 there is no memory for this call");
+    CHECK(!one->asks);
+    mcp_destroy(one);
+}
+
 /* Each piece of memory of a module and of a call may be the one that fails. */
 static err_code call_once(void *config)
 {
@@ -138,6 +195,8 @@ static void test_short_memory(void)
     err_detail d = {0};
     CHECK_OK(mcp_config_read(&config, NULL, "calculator", &d), d);
     CHECK(alloc_fail_each(call_once, config, 1000) > 3);
+    CHECK(alloc_fail_each(open_once, config, 1000) > 10);
+    test_order(config);
     mcp_config_destroy(config);
 }
 
@@ -164,6 +223,7 @@ int main(void)
     CHECK_STR(said_err, "<4>mcp wrong is left out: it needs a command (a program) or a url\n");
     test_waits();
     test_calls();
+    log_set_level(LOG_OFF);
     test_short_memory();
     mcp_destroy(all);
     mcp_config_destroy(config);
