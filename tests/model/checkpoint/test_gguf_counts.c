@@ -18,6 +18,15 @@ static void put_list(gguf_maker *m, const char *key, uint32_t type, const int64_
     }
 }
 
+static void put_floats(gguf_maker *m, const float *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        put_number(&m->values, bits, sizeof bits);
+    }
+}
+
 static gguf_file *make(bytes *file)
 {
     gguf_maker m;
@@ -85,7 +94,7 @@ static void test_written(gguf_job *j)
 #define STATES  "ssm.conv_kernel", "ssm.state_size", "ssm.group_count", "ssm.time_step_rank", "ssm.inner_size"
 #define EXPERTS "expert_count", "expert_used_count", "expert_feed_forward_length"
 #define ROPE    "rope.freq_base"
-enum { MOST_KEYS = 14 };
+enum { MOST_KEYS = 14, COMMON_KEYS = 4 };
 
 static const struct {
     const char *name;
@@ -99,7 +108,9 @@ static const struct {
     {"nemotron_h_moe", {COMMON, STATES}},
     {"minimax-m2", {COMMON, EXPERTS, ROPE}},
     {"glm4moe", {COMMON, EXPERTS, ROPE}},
+    {"llama", {COMMON, "expert_count", ROPE}}, /* MIXTRAL: is refused */
 };
+enum { MIXTRAL = ARRAY_LEN(ARCHITECTURES) - 1 };
 
 /* The document of a file of ARCHITECTURES[a] that says all of its keys but the one numbered `without`. */
 static err_code read_without(size_t a, size_t without, const char *path, bytes *out)
@@ -143,7 +154,7 @@ static void test_needed(void)
     char folder[FOLDER_NAME], path[FOLDER_NAME + 16], expected[128];
     folder_make(folder);
     snprintf(path, sizeof path, "%s/x.gguf", folder);
-    for (size_t a = 0; a < ARRAY_LEN(ARCHITECTURES); a++) {
+    for (size_t a = 0; a < MIXTRAL; a++) {
         bytes out;
         bytes_init(&out, 1 << 16);
         CHECK_OK(read_without(a, SIZE_MAX, path, &out), d);
@@ -161,6 +172,48 @@ static void test_needed(void)
     }
 }
 
+/* A dense architecture with experts; a tower without its table of positions, and what its numbers of pixels become. */
+static void test_refused(void)
+{
+    static const float means[] = {0.5f, 0.25f, 0.125f}, numbers[4] = {0};
+    char folder[FOLDER_NAME], path[FOLDER_NAME + 16];
+    bytes out = bytes_empty(1 << 16);
+    folder_make(folder);
+    snprintf(path, sizeof path, "%s/x.gguf", folder);
+    CHECK_INT(read_without(MIXTRAL, SIZE_MAX, path, &out), ERR_UNSUPPORTED);
+    CHECK_STR(d.text, "x.gguf: architecture llama with experts (Mixtral) is not supported; a dense model is");
+    bytes_clear(&out);
+    CHECK_OK(read_without(MIXTRAL, COMMON_KEYS, path, &out), d);
+    CHECK_OK(read_without(0, SIZE_MAX, path, &out), d);
+    gguf_maker m;
+    gguf_file *tower = NULL;
+    gguf_set *set = NULL;
+    bytes file = bytes_empty(1 << 16);
+    bool is_whole = false;
+    maker_init(&m);
+    maker_text(&m, "general.architecture", "clip");
+    maker_u32(&m, "clip.vision.patch_size", 8);
+    maker_array(&m, "clip.vision.image_mean", GGUF_F32, ARRAY_LEN(means));
+    put_floats(&m, means, ARRAY_LEN(means));
+    maker_array(&m, "clip.vision.image_std", GGUF_F32, 2); /* too few */
+    put_floats(&m, means, 2);
+    maker_tensor(&m, "v.other.weight", 0, (uint64_t[]){4}, 1, numbers, sizeof numbers);
+    maker_finish(&m, &file);
+    CHECK_OK(gguf_file_open_head(&tower, file.data, file.len, file.len, "mm.gguf", &is_whole, &d), d);
+    CHECK_OK(gguf_set_open(&set, path, &d), d);
+    const gguf_config_source from = {set, tower, "x.gguf", "mm.gguf"};
+    bytes_clear(&out);
+    gguf_preprocessor_json(&out, &from);
+    CHECK_STR(bytes_str(&out),
+              "{\"temporal_patch_size\":2,\"patch_size\":8,\"image_mean\":[0.5,0.25,0.125]}");
+    CHECK_INT(gguf_config_json(&out, &from, &d), ERR_NOT_FOUND);
+    CHECK_STR(d.text, "mm.gguf: tensor v.position_embd.weight is missing");
+    gguf_set_close(set);
+    gguf_file_close(tower);
+    bytes_deinit(&file);
+    bytes_deinit(&out);
+}
+
 int main(void)
 {
     bytes file;
@@ -173,5 +226,6 @@ int main(void)
     gguf_file_close(f);
     bytes_deinit(&file);
     test_needed();
+    test_refused();
     CHECK_DONE();
 }
