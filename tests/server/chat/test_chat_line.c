@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <termios.h>
 
+#include "tests/alloc_fail.h"
 #include "tests/folder.h"
 #include "tests/open_files.h"
 #include "tests/said.h"
@@ -280,6 +281,11 @@ int main(void)
     chat_line_close(l);
     CHECK_INT(open_files(), open);
     test_pipe();
+    err_detail d = {0};
+    alloc_fail_at(1);
+    CHECK_INT(chat_line_open(&l, path, &d), ERR_NOMEM);
+    alloc_fail_at(0);
+    CHECK(!l && strcmp(d.text, "there is not enough memory to start") == 0);
     CHECK(dup2(line_fd, STDIN_FILENO) == STDIN_FILENO);
     l = open_line(NULL);
     READS(l, CHAT_LINE_END, "", "half", "!TERM");

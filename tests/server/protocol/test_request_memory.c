@@ -168,7 +168,7 @@ int main(void)
         reading one = {.dialect = dialect};
         CHECK_INT(read_one(&one), ERR_OK);
         CHECK(strlen(one.whole) > 10);
-        CHECK(alloc_fail_each(read_one, &one, 5000) > 5);
+        CHECK(alloc_fail_each(read_one, &one, 5000) > 3); /* our own, behind a sanitizer */
     }
     response_store_destroy(store);
     CHECK_DONE();
