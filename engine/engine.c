@@ -82,7 +82,11 @@ static err_code check_template(const engine *e, const char *file, err_detail *de
     if (!unknown[0]) {
         return ERR_OK;
     }
-    if (template_habits_try(e->template, &why) != ERR_OK) {
+    const err_code tried = template_habits_try(e->template, &why);
+    if (tried == ERR_NOMEM) {
+        return err_set(detail, tried, "%s", why.text);
+    }
+    if (tried != ERR_OK) {
         return err_set(
             detail, ERR_UNSUPPORTED,
             "chat template of %s: it uses %s, which this version does not know, for every conversation "

@@ -436,6 +436,23 @@ static err_code open_whole(void *context)
     return err;
 }
 
+/* With a template that is refused, for what it uses and not for a lack of memory. */
+static err_code open_refused(void *context)
+{
+    engine_options opt = {.model_dir = check_data("tiny"),
+                          .template_file = context,
+                          .n_ctx = 256,
+                          .n_parallel = 1,
+                          .n_threads = 1};
+    engine *e = NULL;
+    err_detail d = {0};
+    gen_params_init(&opt.defaults);
+    const err_code err = engine_open(&e, &opt, &d);
+    CHECK(!e);
+    CHECK(err == ERR_NOMEM || !strstr(d.text, "memory"));
+    return err == ERR_UNSUPPORTED ? ERR_OK : err;
+}
+
 /* ---- the engine's own thread ---- */
 
 /* The nth allocation fails: from the end of the answers that run to that of the next ones, or from what is first told of those
@@ -684,6 +701,12 @@ int main(void)
     const size_t n_whole = alloc_fail_each(open_whole, tiny_dir, MAX_POINTS);
     printf("whole %zu\n", n_whole);
     CHECK(n_whole >= 300);
+    char folder[FOLDER_NAME], refused[FOLDER_NAME + 16];
+    folder_make(folder);
+    snprintf(refused, sizeof refused, "%s/zork.jinja", folder);
+    FILE *f = fopen(refused, "w");
+    CHECK(f && fputs("{{ zork(messages) }}", f) >= 0 && fclose(f) == 0);
+    CHECK(alloc_fail_each(open_refused, refused, MAX_POINTS) >= 100);
     answers_end();
     CHECK_DONE();
 }
