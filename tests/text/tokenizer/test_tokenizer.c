@@ -400,6 +400,11 @@ static void check_refused(const char *path, err_code code, const char *named)
 
 static void test_refused_files(void)
 {
+    static const char EMPTY[] = "{\"added_tokens\":[],\"pre_tokenizer\":" BYTE_LEVEL ",\"decoder\":" DECODER
+                                ",\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}}";
+    tokenizer *none = NULL;
+    CHECK_INT(tokenizer_open_json(&none, EMPTY, sizeof EMPTY - 1, "test", &d), ERR_CORRUPT);
+    CHECK(!none && strstr(d.text, "the vocabulary is empty") != NULL);
     check_refused("/nonexistent/tokenizer.json", ERR_NOT_FOUND, "tokenizer.json");
     check_refused(write_tokenizer("{\"type\":\"Lowercase\"}", BYTE_LEVEL, "", MERGES, "", DECODER),
                   ERR_UNSUPPORTED, "Lowercase");
