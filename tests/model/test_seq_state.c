@@ -165,6 +165,26 @@ static void test_exhausted(const tiny *t)
     kv_pool_destroy(pool);
 }
 
+/* A snapshot that is to be filled takes all of its blocks or none. */
+static void test_alloc(int32_t len, bool fits)
+{
+    err_detail d = {0};
+    kv_pool *pool = NULL;
+    seq_state *s = NULL;
+    tiny t = tiny_open_as(
+        &(tiny_options){.dir = check_data("tiny"), .n_threads = 1, .cpu_mask = ~0u, .type = KV_F16});
+    CHECK_OK(kv_pool_create(&pool, model_get_config(t.m), KV_F16, true, 2, 2, t.c, &d), d);
+    CHECK_OK(seq_state_create(&s, model_get_config(t.m), pool, 500, t.c, &d), d);
+    seq_snapshot *snap = seq_snapshot_alloc(s, len, 0);
+    CHECK_INT(snap != NULL, fits);
+    CHECK_INT(kv_pool_n_free(pool, KV_ALL), fits ? 0 : 2);
+    seq_snapshot_free(snap);
+    CHECK_INT(kv_pool_n_free(pool, KV_ALL), 2);
+    seq_state_destroy(s);
+    kv_pool_destroy(pool);
+    tiny_close(&t);
+}
+
 static void test_sizes(const tiny *t)
 {
     const model_config *cfg = model_get_config(t->m);
@@ -229,5 +249,7 @@ int main(void)
         test_spares(&t);
         tiny_close(&t);
     }
+    test_alloc(128, true);
+    test_alloc(129, false);
     CHECK_DONE();
 }
