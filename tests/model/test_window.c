@@ -50,6 +50,26 @@ static void test_ring_is_full_cache(const tiny *t, float *whole)
     free(chunks);
 }
 
+/* A snapshot that is to be filled takes all blocks of the window or none: of 162 tokens three, of 163 two. */
+static void test_few_blocks(const tiny *t)
+{
+    err_detail d = {0};
+    kv_pool *pool = NULL;
+    seq_state *s = NULL;
+    CHECK_OK(kv_pool_create(&pool, model_get_config(t->m), KV_F32, true, 4, 2, t->c, &d), d);
+    CHECK_OK(seq_state_create(&s, model_get_config(t->m), pool, 500, t->c, &d), d);
+    for (int32_t len = 162; len <= 163; len++) {
+        seq_snapshot *snap = seq_snapshot_alloc(s, len, 0);
+        CHECK_INT(snap != NULL, len == 163);
+        CHECK_INT(kv_pool_n_free(pool, KV_WINDOW), len == 163 ? 0 : 2);
+        seq_snapshot_free(snap);
+        CHECK_INT(kv_pool_n_free(pool, KV_ALL), 4);
+        CHECK_INT(kv_pool_n_free(pool, KV_WINDOW), 2);
+    }
+    seq_state_destroy(s);
+    kv_pool_destroy(pool);
+}
+
 static void test_snapshot(const tiny *t, const float *whole)
 {
     err_detail d = {0};
@@ -111,6 +131,7 @@ int main(void)
     random_checkpoint_make(dir, CONFIG, RANDOM_ALTERNATING | RANDOM_TEXT_ONLY);
     tiny t = tiny_open_as(&(tiny_options){dir, 2, ~0u, KV_F32, 0, true, false});
     test_ring_is_full_cache(&t, whole);
+    test_few_blocks(&t);
     test_snapshot(&t, whole);
     test_memory(&t);
     tiny_close(&t);
