@@ -43,7 +43,7 @@ static void conv_silu(float *out, size_t out_stride, const float *u, size_t u_st
     }
 }
 
-/* nv vectors of columns, the last with `lanes` lanes; every column is a sum over i in rising order.
+/* nv vectors of columns of LANES lanes, or one of `lanes`; every column is a sum over i in rising order.
  * DELTA_V is as large as the registers allow: with half of a row at a time, rows a page (4096
  * bytes) apart come so close together that the processor takes a row that is stored for the one
  * that is loaded, and waits. */
@@ -61,29 +61,29 @@ static ALWAYS_INLINE void delta_columns(float *out, float *to, const float *S, s
         for (size_t j = 0; j < nv; j++) {
             const float *at = S + i * stride + j * LANES;
             __builtin_prefetch(at + PREFETCH_ROWS * stride, 1, 3);
-            vec s = v_load_n(at, j + 1 < nv ? LANES : lanes, 0.0f);
+            vec s = v_load_n(at, lanes, 0.0f);
             sum[j] = v_fma(v_mul(s, f), ki, sum[j]);
         }
     }
     for (size_t j = 0; j < nv; j++) {
-        vec value = v_load_n(v + j * LANES, j + 1 < nv ? LANES : lanes, 0.0f);
+        vec value = v_load_n(v + j * LANES, lanes, 0.0f);
         d[j] = v_mul(v_set1(beta), v_sub(value, sum[j]));
         sum[j] = v_set1(0.0f);
     }
     for (size_t i = 0; i < dk; i++) {
         vec ki = v_set1(k[i]), qi = v_set1(q[i]);
         for (size_t j = 0; j < nv; j++) {
-            size_t at = i * stride + j * LANES, m = j + 1 < nv ? LANES : lanes;
+            const size_t at = i * stride + j * LANES;
             if (next) {
                 __builtin_prefetch(next + at, 0, 2);
             }
-            vec s = v_fma(ki, d[j], v_mul(v_load_n(S + at, m, 0.0f), f));
-            v_store_n(to + at, s, m);
+            vec s = v_fma(ki, d[j], v_mul(v_load_n(S + at, lanes, 0.0f), f));
+            v_store_n(to + at, s, lanes);
             sum[j] = v_fma(s, qi, sum[j]);
         }
     }
     for (size_t j = 0; j < nv; j++) {
-        v_store_n(out + j * LANES, sum[j], j + 1 < nv ? LANES : lanes);
+        v_store_n(out + j * LANES, sum[j], lanes);
     }
 }
 
