@@ -283,7 +283,7 @@ static void test_too_much_memory(void)
 {
     enum { SIDE = 12001, OTHER_SIDE = 12000 };
     static const image_limits wide = {.max_pixels = SIDE * SIDE, .max_side = SIDE};
-    const kind k = {"progressive", 3, JCS_YCbCr, 2, 2, true, false, false, 0, 0, 6};
+    const kind k = {"progressive", 3, JCS_YCbCr, 1, 1, true, false, false, 0, 0, 6};
     bytes file = bytes_empty(1 << 20);
     image img = {0};
     err_detail d = {0};
