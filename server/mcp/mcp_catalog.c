@@ -7,45 +7,36 @@
 #include <strings.h>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 
 enum { OFFER_BYTES = 32 << 20, NAME_BYTES = 128, TITLE_BYTES = 200 };
 
 /* ---- texts of strangers ---- */
 
-/* Bytes of a character that is not shown: of control, of direction, of no width; 0: it is shown. */
-static size_t hidden_bytes(const unsigned char *p, bool has_lines)
+/* A character that is not shown: of control, of direction, of no width, or of the tag block, which spells words that nobody
+ * sees. */
+static bool is_hidden(uint32_t c, bool has_lines)
 {
-    if (p[0] < 0x20 || p[0] == 0x7f) {
-        return has_lines && (p[0] == '\n' || p[0] == '\t') ? 0 : 1;
-    }
-    if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f) {
-        return 2;
-    }
-    const bool is_mark =
-        p[0] == 0xe2 &&
-        ((p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xa8 && p[2] <= 0xae))) ||
-         (p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf));
-    const bool is_bom = p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf;
-    /* letters of the tag block, which spell words that nobody sees */
-    const bool is_tag = p[0] == 0xf3 && p[1] == 0xa0 && (p[2] == 0x80 || p[2] == 0x81);
-    return is_mark || is_bom ? 3 : is_tag ? 4 : 0;
+    const bool is_control = c < 0x20 || (c >= 0x7f && c <= 0x9f);
+    const bool is_mark = (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+                         (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
+    const bool is_tag = c >= 0xe0000 && c <= 0xe007f;
+    return is_control ? !has_lines || (c != '\n' && c != '\t') : is_mark || is_tag;
 }
 
 void mcp_clean_text(bytes *out, const char *text, size_t most, bool has_lines)
 {
     const size_t begin = out->len;
-    while (*text && !out->failed) {
-        const unsigned char *p = (const unsigned char *)text;
-        const size_t hidden = hidden_bytes(p, has_lines);
-        const size_t n = hidden ? hidden : p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-        if (out->len - begin + n > most) {
+    for (size_t left = strlen(text), n; left > 0 && !out->failed; text += n, left -= n) {
+        uint32_t c;
+        char shown[4];
+        n = utf8_decode(text, left, &c); /* U+FFFD for what is no text: names of files may be any bytes */
+        const size_t n_shown = is_hidden(c, has_lines) ? 0 : utf8_encode(shown, c);
+        if (out->len - begin + n_shown > most) {
             bytes_append_str(out, "...");
             return;
         }
-        if (!hidden) {
-            bytes_append(out, text, n);
-        }
-        text += n;
+        bytes_append(out, shown, n_shown);
     }
 }
 

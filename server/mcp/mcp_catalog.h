@@ -88,7 +88,7 @@ void mcp_catalog_write(bytes *out, const mcp_catalog *c);
 void mcp_prune(bytes *out, const char *text, size_t len, size_t depth);
 
 /* Appends text without control characters and without marks that turn the direction of writing, at most
- * `most` bytes of it; has_lines: line breaks and tabs stay. */
+ * `most` bytes of it; has_lines: line breaks and tabs stay. What is no UTF-8 becomes U+FFFD. */
 void mcp_clean_text(bytes *out, const char *text, size_t most, bool has_lines);
 
 #endif

@@ -55,6 +55,11 @@ static void test_texts(void)
               "\xe2\x82\xac\xe3\x80\x8b\xef\xbb\xbe\xef\xbc\xbf");
     CHECK_STR(cleaned("\xf3\xa0\x80\x81\xf3\xa0\x81\xbf\xf3\xa0\x82\x80\xf0\x9f\x98\x80", 99, false),
               "\xf3\xa0\x82\x80\xf0\x9f\x98\x80");
+    /* What is no text, also at the end: behind it nothing is read. */
+    CHECK_STR(cleaned("a\xf0", 99, false), "a\xef\xbf\xbd");
+    CHECK_STR(cleaned("\xe2\x82z\xff", 99, false), "\xef\xbf\xbdz\xef\xbf\xbd");
+    CHECK_STR(cleaned("\xf3\xa0\x80", 99, false), "\xef\xbf\xbd");
+    CHECK_STR(cleaned("a\x80", 3, false), "a...");
     CHECK_STR(cleaned("abc", 3, false), "abc");
     CHECK_STR(cleaned("abcd", 3, false), "abc...");
     CHECK_STR(cleaned("ab\xc3\xa4", 4, false), "ab\xc3\xa4");
