@@ -8,6 +8,7 @@
 #define PARLEY_TESTS_SERVER_NET_TEST_NET_H
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
