@@ -156,8 +156,8 @@ static void add_choices(gen_request *r, const char *said, int32_t n)
         other->behind = NULL;
         other->n_prompt = 0; /* those of the first are for all */
         other->text = take(r->len + 16, 1);
-        other->len =
-            (size_t)snprintf(other->text, r->len + 16, strstr(said, "!choice") ? "%s%d" : "%s", r->text, i);
+        other->len = (size_t)snprintf(other->text, r->len + 16, strstr(said, "!choice") ? "%.*s%d" : "%.*s",
+                                      (int)r->len, r->text, i);
         other->info.max_tokens += (int32_t)(other->len - r->len);
         gen_request_append(r, other);
     }
