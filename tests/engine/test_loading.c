@@ -89,6 +89,19 @@ static told load(bytes *said, size_t n_threads, unsigned cpu_mask, int n_bits)
     return t;
 }
 
+/* A model with sliding attention. */
+static void make_windowed(char dir[FOLDER_NAME])
+{
+    char path[FOLDER_NAME + 16];
+    const random_family *f = &RANDOM_FAMILIES[0];
+    while (strcmp(f->name, "gpt_oss") != 0) {
+        f++;
+    }
+    random_checkpoint_make(dir, f->config, f->forms);
+    (void)snprintf(path, sizeof path, "%s/tokenizer.json", dir);
+    CHECK_INT(symlink(check_data("tiny/tokenizer.json"), path), 0);
+}
+
 /* Windows have room for so many rows of a prompt; who asks for more is told. */
 static void test_batch_size(bytes *said)
 {
@@ -96,14 +109,8 @@ static void test_batch_size(bytes *said)
         bool has_windows;
         int32_t size;
     } CASES[] = {{true, 0}, {true, KV_WINDOW_ROWS}, {true, KV_WINDOW_ROWS + 1}, {false, KV_WINDOW_ROWS + 1}};
-    char windowed[FOLDER_NAME], path[FOLDER_NAME + 16];
-    const random_family *f = &RANDOM_FAMILIES[0];
-    while (strcmp(f->name, "gpt_oss") != 0) {
-        f++;
-    }
-    random_checkpoint_make(windowed, f->config, f->forms);
-    (void)snprintf(path, sizeof path, "%s/tokenizer.json", windowed);
-    CHECK_INT(symlink(check_data("tiny/tokenizer.json"), path), 0);
+    char windowed[FOLDER_NAME];
+    make_windowed(windowed);
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         const int32_t size = CASES[i].size;
         const bool is_told = CASES[i].has_windows && size > KV_WINDOW_ROWS;
@@ -170,19 +177,13 @@ static void make_other(char folder[FOLDER_NAME], const char *file, const char *f
 /* A draft model that cannot judge the prompts of this one is refused, and told why. */
 static void test_judges(bytes *said)
 {
-    char short_one[FOLDER_NAME], other_word[FOLDER_NAME], windowed[FOLDER_NAME], path[FOLDER_NAME + 16];
+    char short_one[FOLDER_NAME], other_word[FOLDER_NAME], windowed[FOLDER_NAME];
     char dir[4096], larger[4096];
     make_other(short_one, "config.json", "\"max_position_embeddings\": 32768",
                "\"max_position_embeddings\": 8");
     make_other(other_word, "tokenizer.json", "\"content\": \"<|endoftext|>\"",
                "\"content\": \"<|endoftexts|>\"");
-    const random_family *f = &RANDOM_FAMILIES[0];
-    while (strcmp(f->name, "gpt_oss") != 0) {
-        f++;
-    }
-    random_checkpoint_make(windowed, f->config, f->forms);
-    (void)snprintf(path, sizeof path, "%s/tokenizer.json", windowed);
-    CHECK_INT(symlink(check_data("tiny/tokenizer.json"), path), 0);
+    make_windowed(windowed);
     (void)snprintf(dir, sizeof dir, "%s", check_data("tiny"));
     (void)snprintf(larger, sizeof larger, "%s", check_data("tiny_gemma4"));
     const struct {

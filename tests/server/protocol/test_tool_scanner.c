@@ -288,64 +288,8 @@ static void test_forms(void)
     CHECK(strstr(tool_form_names(), "qwen3_xml") && strstr(tool_form_names(), "hermes"));
 }
 
-/* What kinds of value a parameter takes, by what its schema says. */
-static void test_kinds(void)
-{
-    enum { NUMBERS = TOOL_NUMBER | TOOL_INTEGER };
-    static const struct {
-        const char *schema;
-        unsigned kinds;
-    } ROWS[] = {
-        {"{}", TOOL_ANY},
-        {"true", TOOL_ANY},
-        {"{\"type\":\"string\"}", TOOL_STRING},
-        {"{\"type\":\"odd\"}", TOOL_ANY},
-        {"{\"type\":[\"string\",\"null\",\"odd\"]}", TOOL_STRING | TOOL_NULL},
-        {"{\"type\":\"string\",\"nullable\":true}", TOOL_STRING | TOOL_NULL},
-        {"{\"nullable\":true}", TOOL_ANY},
-        {"{\"type\":\"boolean\",\"enum\":[1]}", TOOL_BOOLEAN},
-        {"{\"enum\":[1,\"a\",null]}", NUMBERS | TOOL_STRING | TOOL_NULL},
-        {"{\"const\":{}}", TOOL_OBJECT},
-        {"{\"const\":[]}", TOOL_ARRAY},
-        {"{\"enum\":[true],\"const\":[]}", TOOL_BOOLEAN},
-        {"{\"$ref\":\"#/$defs/a\"}", TOOL_ARRAY},
-        {"{\"$ref\":\"#/$defs/b/deep\"}", TOOL_NULL},
-        {"{\"$ref\":\"#/$defs/none\"}", TOOL_ANY},
-        {"{\"$ref\":\"elsewhere\"}", TOOL_ANY},
-        {"{\"$ref\":\"#/properties/p\"}", TOOL_ANY}, /* in a circle */
-        {"{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"null\"}]}", TOOL_INTEGER | TOOL_NULL},
-        {"{\"oneOf\":[{\"type\":\"integer\"},{\"const\":\"a\"}]}", TOOL_INTEGER | TOOL_STRING},
-        {"{\"oneOf\":[{\"type\":\"integer\"},{}]}", TOOL_ANY}, /* one that says nothing allows all */
-        {"{\"anyOf\":[{\"type\":\"null\"}],\"oneOf\":[{\"type\":\"integer\"}]}", TOOL_NULL},
-        {"{\"allOf\":[{\"type\":[\"string\",\"null\"]},{\"type\":[\"null\",\"array\"]}]}", TOOL_NULL},
-        {"{\"allOf\":[{},{\"type\":\"array\"},{}]}", TOOL_ARRAY}, /* one that says nothing forbids nothing */
-        {"{\"allOf\":[{\"type\":\"array\"}],\"properties\":{}}", TOOL_ARRAY},
-        {"{\"anyOf\":[{\"type\":\"null\"}],\"allOf\":[{\"type\":\"array\"}]}", TOOL_NULL},
-        {"{\"allOf\":[],\"properties\":{}}", TOOL_OBJECT},
-        {"{\"properties\":{},\"items\":{}}", TOOL_OBJECT},
-        {"{\"items\":{}}", TOOL_ARRAY},
-    };
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
-        char text[1024];
-        snprintf(
-            text, sizeof text,
-            "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"properties\":{\"p\":%s},"
-            "\"additionalProperties\":{\"type\":\"integer\"},\"$defs\":{\"a\":{\"type\":\"array\"},\"b\":{"
-            "\"deep\":{\"type\":\"null\"}}}}}}]",
-            ROWS[i].schema);
-        tool_set *set = tools_of(text);
-        const tool_def *def = tool_set_find(set, "f", 1);
-        CHECK_INT(tool_def_kinds(def, "p", 1), ROWS[i].kinds);
-        CHECK_INT(tool_def_kinds(def, "q", 1), TOOL_INTEGER);
-        CHECK_INT(tool_def_kinds(NULL, "p", 1), TOOL_ANY);
-        CHECK(!tool_set_find(set, "ff", 2) && !tool_set_find(set, "", 0));
-        tool_set_destroy(set);
-    }
-}
-
 int main(void)
 {
-    test_kinds();
     tools = tools_of(TOOLS);
     test_xml();
     test_xml_markers_in_values();

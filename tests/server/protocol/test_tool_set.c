@@ -3,23 +3,36 @@
 #include "server/protocol/output/tool_value.h"
 #include "tests/server/protocol/tools_of.h"
 
-/* The kinds of a parameter p of a tool with these definitions. */
+/* The kinds of a parameter p of a tool with these definitions, the same whatever its other parameters may be. */
 static unsigned kinds_of(const char *schema, const char *defs)
 {
-    char text[2048];
-    snprintf(text, sizeof text,
-             "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"properties\":{\"p\":%s},"
-             "\"$defs\":%s}}}]",
-             schema, defs);
-    tool_set *tools = tools_of(text);
-    const unsigned kinds = tool_def_kinds(tool_set_find(tools, "f", 1), "p", 1);
-    CHECK_INT(tool_def_kinds(tool_set_find(tools, "f", 1), "q", 1), TOOL_ANY);
-    tool_set_destroy(tools);
-    return kinds;
+    static const struct {
+        const char *others;
+        unsigned kinds;
+    } ROWS[] = {{"", TOOL_ANY}, {"\"additionalProperties\":{\"type\":\"integer\"},", TOOL_INTEGER}};
+    unsigned kinds[ARRAY_LEN(ROWS)];
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        char text[2048];
+        snprintf(
+            text, sizeof text,
+            "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"properties\":{\"p\":%s},"
+            "%s\"$defs\":%s}}}]",
+            schema, ROWS[i].others, defs);
+        tool_set *tools = tools_of(text);
+        const tool_def *def = tool_set_find(tools, "f", 1);
+        kinds[i] = tool_def_kinds(def, "p", 1);
+        CHECK_INT(tool_def_kinds(def, "q", 1), ROWS[i].kinds);
+        CHECK_INT(tool_def_kinds(NULL, "p", 1), TOOL_ANY);
+        CHECK(!tool_set_find(tools, "ff", 2) && !tool_set_find(tools, "", 0));
+        tool_set_destroy(tools);
+    }
+    CHECK_INT(kinds[1], kinds[0]);
+    return kinds[0];
 }
 
 static void test_kinds(void)
 {
+    enum { NUMBERS = TOOL_NUMBER | TOOL_INTEGER };
     static const struct {
         const char *schema;
         unsigned kinds;
@@ -49,11 +62,31 @@ static void test_kinds(void)
         {"{\"$ref\":\"http://h/s.json\"}", TOOL_ANY},
         {"{\"$ref\":\"#/$defs/loop\"}", TOOL_ANY},
         {"{\"$ref\":\"#/properties/p\"}", TOOL_ANY},
+        {"{\"type\":\"odd\"}", TOOL_ANY},
+        {"{\"type\":[\"string\",\"null\",\"odd\"]}", TOOL_STRING | TOOL_NULL},
+        {"{\"type\":\"boolean\",\"enum\":[1]}", TOOL_BOOLEAN},
+        {"{\"enum\":[1,\"a\",null]}", NUMBERS | TOOL_STRING | TOOL_NULL},
+        {"{\"const\":{}}", TOOL_OBJECT},
+        {"{\"const\":[]}", TOOL_ARRAY},
+        {"{\"enum\":[true],\"const\":[]}", TOOL_BOOLEAN},
+        {"{\"$ref\":\"#/$defs/a\"}", TOOL_ARRAY},
+        {"{\"$ref\":\"#/$defs/b/deep\"}", TOOL_NULL},
+        {"{\"$ref\":\"elsewhere\"}", TOOL_ANY},
+        {"{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"null\"}]}", TOOL_INTEGER | TOOL_NULL},
+        {"{\"oneOf\":[{\"type\":\"integer\"},{\"const\":\"a\"}]}", TOOL_INTEGER | TOOL_STRING},
+        {"{\"oneOf\":[{\"type\":\"integer\"},{}]}", TOOL_ANY}, /* one that says nothing allows all */
+        {"{\"anyOf\":[{\"type\":\"null\"}],\"oneOf\":[{\"type\":\"integer\"}]}", TOOL_NULL},
+        {"{\"allOf\":[{},{\"type\":\"array\"},{}]}", TOOL_ARRAY}, /* one that says nothing forbids nothing */
+        {"{\"allOf\":[{\"type\":\"array\"}],\"properties\":{}}", TOOL_ARRAY},
+        {"{\"anyOf\":[{\"type\":\"null\"}],\"allOf\":[{\"type\":\"array\"}]}", TOOL_NULL},
+        {"{\"allOf\":[],\"properties\":{}}", TOOL_OBJECT},
+        {"{\"properties\":{},\"items\":{}}", TOOL_OBJECT},
     };
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
         const unsigned kinds =
             kinds_of(ROWS[i].schema, "{\"s\":{\"type\":\"string\"},\"o\":{\"properties\":{\"n\":{\"type\":"
-                                     "\"integer\"}}},\"loop\":{\"$ref\":\"#/$defs/loop\"}}");
+                                     "\"integer\"}}},\"loop\":{\"$ref\":\"#/$defs/loop\"},\"a\":{\"type\":"
+                                     "\"array\"},\"b\":{\"deep\":{\"type\":\"null\"}}}");
         if (kinds != ROWS[i].kinds) {
             fprintf(stderr, "  %s\n", ROWS[i].schema);
         }

@@ -512,6 +512,36 @@ static void test_states(void)
     }
 }
 
+/* A cursor of a schema over a vocabulary of the test's own. */
+typedef struct own_cursor {
+    tokenizer *tok;
+    token_trie *trie;
+    json_doc *doc;
+    grammar *grammar;
+    grammar_cursor *cursor;
+} own_cursor;
+
+/* text: a tokenizer's file, which is freed. */
+static own_cursor open_own(bytes *text, const char *schema)
+{
+    own_cursor own = {.doc = parse(schema)};
+    CHECK_OK(tokenizer_open_json(&own.tok, bytes_str(text), text->len, "test", &d), d);
+    CHECK_OK(token_trie_create(&own.trie, own.tok, NULL, 0, &d), d);
+    own.grammar = build(&(grammar_spec){.kind = SPEC_SCHEMA, .schema = json_root(own.doc)});
+    CHECK_OK(grammar_cursor_create(&own.cursor, own.grammar, own.trie, false, &d), d);
+    bytes_deinit(text);
+    return own;
+}
+
+static void close_own(own_cursor *own)
+{
+    grammar_cursor_destroy(own->cursor);
+    grammar_destroy(own->grammar);
+    json_free(own->doc);
+    token_trie_destroy(own->trie);
+    tokenizer_close(own->tok);
+}
+
 /* Tokens of the same text beside each other, in a vocabulary of nothing else and beside added and special ones: a mask has
  * all of them. */
 static void test_same_texts(bool has_added)
@@ -519,9 +549,6 @@ static void test_same_texts(bool has_added)
     enum { LETTERS = 5 };
     static const int32_t NUMBERS[2][LETTERS] = {{2, 6, 8, 10, 40}, {0, 5, 7, 9, 39}};
     bytes text = bytes_empty(1 << 16);
-    tokenizer *own = NULL;
-    token_trie *t = NULL;
-    grammar_cursor *c = NULL;
     bytes_printf(&text, "{\"added_tokens\":[%s],",
                  has_added ? "{\"id\":1,\"content\":\"<one>\"},{\"id\":3,\"content\":\"<three>\"},"
                              "{\"id\":4,\"content\":\"<four>\",\"special\":true}"
@@ -549,32 +576,21 @@ static void test_same_texts(bool has_added)
         bytes_printf(&text, ",\"<0x%02X>\":%d", (unsigned)byte, (int)number);
     }
     bytes_append_str(&text, "}}}");
-    CHECK_OK(tokenizer_open_json(&own, bytes_str(&text), text.len, "test", &d), d);
-    CHECK_OK(token_trie_create(&t, own, NULL, 0, &d), d);
-    json_doc *doc = parse("{\"enum\":[\"A\",\"B\",\"C\",\"D\",\"E\"]}");
-    grammar *g = build(&(grammar_spec){.kind = SPEC_SCHEMA, .schema = json_root(doc)});
-    CHECK_OK(grammar_cursor_create(&c, g, t, false, &d), d);
+    own_cursor own = open_own(&text, "{\"enum\":[\"A\",\"B\",\"C\",\"D\",\"E\"]}");
+    grammar_cursor *const c = own.cursor;
     CHECK(grammar_cursor_accept(c, quote));
     const uint64_t *mask = grammar_cursor_mask(c, grammar_cursor_state(c));
-    CHECK_INT(mask ? walk_count(mask, t->n_words) : 0, 2 * LETTERS);
+    CHECK_INT(mask ? walk_count(mask, own.trie->n_words) : 0, 2 * LETTERS);
     for (size_t i = 0; i < LETTERS && mask; i++) {
         CHECK(token_mask_has(mask, numbers[0][i]) && token_mask_has(mask, numbers[1][i]));
     }
-    grammar_cursor_destroy(c);
-    grammar_destroy(g);
-    json_free(doc);
-    token_trie_destroy(t);
-    tokenizer_close(own);
-    bytes_deinit(&text);
+    close_own(&own);
 }
 
 /* A vocabulary may lack a byte: where it must come there is no token, whatever the masks of others have. */
 static void test_missing_byte(void)
 {
     bytes text = bytes_empty(1 << 16);
-    tokenizer *own = NULL;
-    token_trie *t = NULL;
-    grammar_cursor *c = NULL;
     bytes_append_str(
         &text, "{\"added_tokens\":[],\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
                "\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\",\"merges\":[],\"vocab\":{\"?"
@@ -591,20 +607,12 @@ static void test_missing_byte(void)
         }
     }
     bytes_append_str(&text, "}}}");
-    CHECK_OK(tokenizer_open_json(&own, bytes_str(&text), text.len, "test", &d), d);
-    CHECK_OK(token_trie_create(&t, own, NULL, 0, &d), d);
-    json_doc *doc = parse("{\"const\":\"\\u007f\"}");
-    grammar *g = build(&(grammar_spec){.kind = SPEC_SCHEMA, .schema = json_root(doc)});
-    CHECK_OK(grammar_cursor_create(&c, g, t, false, &d), d);
+    own_cursor own = open_own(&text, "{\"const\":\"\\u007f\"}");
+    grammar_cursor *const c = own.cursor;
     CHECK(grammar_cursor_accept(c, '"'));
     CHECK(grammar_cursor_mask(c, grammar_cursor_state(c)) == NULL);
     CHECK_INT(grammar_cursor_failure(c), ERR_UNSUPPORTED);
-    grammar_cursor_destroy(c);
-    grammar_destroy(g);
-    json_free(doc);
-    token_trie_destroy(t);
-    tokenizer_close(own);
-    bytes_deinit(&text);
+    close_own(&own);
 }
 
 static void test_depth(void)
