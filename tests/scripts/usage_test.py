@@ -93,6 +93,7 @@ CALLER = {
     "server/hub/hub_client.h": "bytes text; hub_place place",
     "server/hub/hub_select.h": "hub_listing listing; hub_name name; const json *index",
     "tests/engine/previews.h": "const engine *e; int fd; size_t n; bool is_video",
+    "tests/server/own_thread.h": "void *ctx",
     "tests/fuzz/memory_file.h": "#text/tokenizer/tokenizer.h; tokenizer *tok",
     "tests/text/grammar/grammar_walk.h": "int max",
     "text/grammar/dfa.h": "dfa d",

@@ -8,26 +8,7 @@
 #include "tests/folder.h"
 #include "tests/said.h"
 #include "tests/server/made_up_server.h"
-
-/* ---- the thread is this one ---- */
-
-static void *(*loop)(void *ctx);
-
-int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx);
-int __wrap_pthread_join(pthread_t t, void **out);
-
-int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx)
-{
-    (void)t, (void)attr, (void)ctx;
-    loop = run;
-    return 0;
-}
-
-int __wrap_pthread_join(pthread_t t, void **out)
-{
-    (void)t, (void)out;
-    return 0;
-}
+#include "tests/server/own_thread.h"
 
 /* ---- what happens, line by line ---- */
 
@@ -168,7 +149,7 @@ static void hears(const char *expected, const act *acts)
     heard[0] = '\0';
     CHECK_OK(mcp_create(&all, config, NULL, &hooks, &d), d);
     made_up_world = world;
-    loop(all);
+    own_thread(all);
     made_up_world = NULL;
     CHECK_STR(heard, expected);
     mcp_destroy(all);

@@ -11,27 +11,14 @@
 #include "tests/alloc_fail.h"
 #include "tests/folder.h"
 #include "tests/said.h"
+#include "tests/server/own_thread.h"
 
-int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx);
-int __wrap_pthread_join(pthread_t t, void **out);
 int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until);
 double __wrap_clock_ms(void);
 
 static double now_ms = 5000.0;
 static int n_waits, n_asked, n_changes;
 static mcp *all;
-
-int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx)
-{
-    (void)t, (void)attr, (void)run, (void)ctx;
-    return 0;
-}
-
-int __wrap_pthread_join(pthread_t t, void **out)
-{
-    (void)t, (void)out;
-    return 0;
-}
 
 double __wrap_clock_ms(void)
 {

@@ -9,26 +9,7 @@
 #include "tests/folder.h"
 #include "tests/recorded.h"
 #include "tests/server/made_up_server.h"
-
-/* ---- the thread is this one ---- */
-
-static void *(*loop)(void *ctx);
-
-int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx);
-int __wrap_pthread_join(pthread_t t, void **out);
-
-int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx)
-{
-    (void)t, (void)attr, (void)ctx;
-    loop = run;
-    return 0;
-}
-
-int __wrap_pthread_join(pthread_t t, void **out)
-{
-    (void)t, (void)out;
-    return 0;
-}
+#include "tests/server/own_thread.h"
 
 /* ---- what servers answer ---- */
 
@@ -325,7 +306,7 @@ static void play(const mcp_config *config, const scene *s)
     bytes_printf(&all, "%s\n", s->name);
     CHECK_OK(mcp_create(&servers, config, NULL, &hooks, &d), d);
     made_up_world = world;
-    loop(servers);
+    own_thread(servers);
     made_up_world = NULL;
     mcp_destroy(servers);
     while (made_up_serve()) {

@@ -9,23 +9,7 @@
 #include "server/upstream/upstream.h"
 #include "tests/alloc_fail.h"
 #include "tests/check.h"
-
-int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx);
-int __wrap_pthread_join(pthread_t t, void **out);
-
-static bool has_threads = true;
-
-int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *ctx)
-{
-    (void)t, (void)attr, (void)run, (void)ctx;
-    return has_threads ? 0 : -1;
-}
-
-int __wrap_pthread_join(pthread_t t, void **out)
-{
-    (void)t, (void)out;
-    return 0;
-}
+#include "tests/server/own_thread.h"
 
 static void on_event(void *ctx, gen_event *event)
 {
@@ -88,9 +72,9 @@ static void test_threads(void)
 {
     upstreams *all = NULL;
     err_detail d = {0};
-    has_threads = false;
+    own_thread_fails = true;
     CHECK_INT(create(&all, NULL, &d), ERR_NOMEM);
-    has_threads = true;
+    own_thread_fails = false;
 }
 
 /* The body of one fits; that of a second one does not beside it. */
