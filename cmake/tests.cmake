@@ -202,7 +202,8 @@ target_link_options(test_image_reader PRIVATE -Wl,--wrap=recv)
 target_link_options(test_video_header PRIVATE -Wl,--wrap=pread)
 set(failing pread av_packet_alloc av_new_packet av_frame_alloc av_malloc av_strdup avformat_alloc_context avio_alloc_context
     avcodec_parameters_alloc avcodec_parameters_copy avcodec_parameters_to_context avcodec_alloc_context3 avcodec_open2
-    avcodec_send_packet avcodec_receive_frame av_read_frame sws_alloc_context sws_init_context)
+    avcodec_send_packet avcodec_receive_frame av_read_frame sws_alloc_context sws_init_context
+    WebPAnimDecoderNewInternal)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_left_behind PRIVATE ${failing})
 target_link_options(test_disk_calls PRIVATE -Wl,--wrap=hash_stream_create,--wrap=pthread_cond_wait)

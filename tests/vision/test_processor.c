@@ -207,7 +207,7 @@ static void test_video_patches(void)
 
     frames[2].width = 64; /* frames of different sizes */
     CHECK_INT(processor_video(&p, &pc, frames, 3, (const double[]){0, 1, 2}, &d), ERR_INVALID);
-    CHECK_INT(processor_video(&p, &pc, frames, 0, NULL, &d), ERR_INVALID);
+    CHECK_INT(processor_video(&p, &pc, NULL, 0, NULL, &d), ERR_INVALID);
     for (int32_t i = 0; i < 3; i++) {
         image_deinit(&frames[i]);
     }
@@ -324,6 +324,9 @@ static void test_budget(void)
     write_config(dir, "config.json", "{\"vision_config\":{\"pooling_kernel_size\":3,\"patch_size\":16}}");
     CHECK_OK(processor_config_load(&pc, json_folder(dir), &d), d);
     CHECK(pc.fills_budget && pc.temporal_patch_size == 1 && pc.merge_size == 3 && pc.video_min_frames == 1);
+    write_config(dir, "config.json", "{\"vision_config\":{\"pooling_kernel_size\":null,\"patch_size\":16}}");
+    CHECK_OK(processor_config_load(&pc, json_folder(dir), &d), d);
+    CHECK(pc.fills_budget && pc.merge_size == 3);
     CHECK_NEAR(pc.mean[1], 0.5, 0); /* the tower's 2 x - 1 */
     CHECK_NEAR(pc.std[2], 0.5, 0);
     for (size_t i = 0; i < sizeof V / sizeof V[0]; i++) {

@@ -99,6 +99,11 @@ int main(void)
     bytes_init(&small, 100);
     CHECK_INT(image_write_jpeg(&small, &img, image_fit(&img, 160), 80, &d), ERR_LIMIT);
     bytes_deinit(&small);
+    bytes jpeg =
+        bytes_empty(1 << 20); /* a JPEG has at most 65500 columns, and the library says so in the middle */
+    CHECK(image_write_jpeg(&jpeg, &img, (image_size){65501, 1}, 80, &d) != ERR_OK);
+    CHECK_INT(jpeg.len, 0);
+    bytes_deinit(&jpeg);
     free(img.rgb);
     CHECK_DONE();
 }

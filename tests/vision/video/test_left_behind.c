@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <libswscale/swscale.h>
+#include <webp/demux.h>
 
 #include "base/compiler.h"
 #include "base/file.h"
@@ -47,6 +48,9 @@ ONE_FAILS(int, av_read_frame, (AVFormatContext * format, AVPacket *packet), (for
 ONE_FAILS(struct SwsContext *, sws_alloc_context, (void), (), NULL)
 ONE_FAILS(int, sws_init_context, (struct SwsContext * sws, SwsFilter *from, SwsFilter *to), (sws, from, to),
           AVERROR(ENOMEM))
+ONE_FAILS(WebPAnimDecoder *, WebPAnimDecoderNewInternal,
+          (const WebPData *data, const WebPAnimDecoderOptions *options, int version),
+          (data, options, version), NULL)
 int __real_avcodec_send_packet(AVCodecContext *codec, const AVPacket *packet);
 int __wrap_avcodec_send_packet(AVCodecContext *codec, const AVPacket *packet);
 int __wrap_avcodec_send_packet(AVCodecContext *codec, const AVPacket *packet)
@@ -71,7 +75,8 @@ static const char *const CALLS[] = {"av_packet_alloc",
                                     "avcodec_receive_frame",
                                     "av_read_frame",
                                     "sws_alloc_context",
-                                    "sws_init_context"};
+                                    "sws_init_context",
+                                    "WebPAnimDecoderNewInternal"};
 
 enum { NEVER = 1 << 30 };
 

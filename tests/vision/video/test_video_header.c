@@ -100,6 +100,47 @@ static void test_gifs(void)
     }
 }
 
+/* Boxes of each form of length: all of them end inside the file. */
+static void test_boxes(void)
+{
+    static const struct {
+        const char *bytes;
+        size_t n;
+    } CASES[] = {{"\0\0\0\x08"
+                  "ftyp",
+                  8},
+                 {"\0\0\0\x10"
+                  "ftypabcdefgh",
+                  16},
+                 {"\0\0\0\x01mdat\0\0\0\0\0\0\0\x12xy", 18},
+                 {"\0\0\0\x01mdat\0\0\0\0\0\0\0\x10", 16},
+                 {"\0\0\0\x08"
+                  "ftyp\0\0\0\x01mdat\0\0\0\0\0\0\0\x10\0\0\0\x09mdatx",
+                  33}};
+    static const size_t ENDS[] = {8, 24}; /* of boxes inside the last one */
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        for (size_t cut = 0; cut <= CASES[i].n; cut++) {
+            uint8_t *copy = guard_copy((const uint8_t *)CASES[i].bytes, cut);
+            const bool whole =
+                video_is_complete(&(video_source){.data = copy, .bytes = cut, .fd = -1}, VIDEO_MP4);
+            const bool ends = cut == 0 || cut == CASES[i].n || (i == 4 && (cut == ENDS[0] || cut == ENDS[1]));
+            CHECK_INT(whole, ends);
+            guard_free(copy);
+        }
+    }
+    static const struct {
+        const char *bytes;
+        bool whole;
+    } OTHERS[] = {{"\0\0\0\0mdatabcdefgh", true},              /* up to the end of the file */
+                  {"\0\0\0\x07mdatabcdefgh", false},           /* shorter than its own head */
+                  {"\0\0\0\x01mdat\0\0\0\0\0\0\0\x07", false}, /* the same in 64 bits */
+                  {"\0\0\0\x01mdat\x80\0\0\0\0\0\0\x10", false}};
+    for (size_t i = 0; i < ARRAY_LEN(OTHERS); i++) {
+        const video_source source = {.data = (const uint8_t *)OTHERS[i].bytes, .bytes = 16, .fd = -1};
+        CHECK_INT(video_is_complete(&source, VIDEO_MP4), OTHERS[i].whole);
+    }
+}
+
 /* Of a file that cannot be read in one place nobody can say that it is whole. */
 static void test_refused_reads(void)
 {
@@ -130,6 +171,7 @@ int main(void)
 {
     test_reading();
     test_gifs();
+    test_boxes();
     test_refused_reads();
     CHECK_DONE();
 }
