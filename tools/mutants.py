@@ -41,9 +41,14 @@ def each(pattern, code):
 
 
 def numbers(code):
-    """Whole numbers, but for -1: it says "none", and so would any other negative number."""
+    """Whole numbers, but for -1: it says "none", and so would any other negative number; and but for those in the size of a
+    block of memory, as a larger one shows nothing."""
     for found in each(WORD_NUMBER, code):
-        if found.group() != "1" or not re.search(r"(?:[=(,{?:]|return) ?-$", code[: found.start()]):
+        front = code[: found.start()]
+        is_none = found.group() == "1" and re.search(r"(?:[=(,{?:]|return) ?-$", front)
+        block = re.search(r"\b[mc]alloc(\((?:.*[^/-] )?)$", front)
+        is_room = found.group() != "0" and block and block.group(1).count("(") > block.group(1).count(")")
+        if not is_none and not is_room:
             yield found
 
 
