@@ -152,6 +152,14 @@ OPERATORS = {
 }
 
 
+def without_room(code, text):
+    """A line of code in which the sizes of arrays whose size nothing asks for are no numbers: larger ones show nothing."""
+    def hidden(found):
+        asked = re.search(rf"(?:sizeof |ARRAY_LEN\(){found.group(1)}\b", text)
+        return found.group() if asked else re.sub(r"\d", "_", found.group())
+    return re.sub(r"\b(\w+)\[[^\[\]=]*\](?=[^()]*;\s*$)", hidden, code) if re.match(r"\s+(?:\w+ )+\**\w+\[[^()]*;\s*$", code) else code
+
+
 def in_functions(code):
     """The lines, from 1, of a header that are code of functions; the others declare or name something."""
     lines = set()
@@ -169,6 +177,7 @@ def mutants_of(path, text, only_lines=None):
         functions = in_functions("\n".join(codes))
         only_lines = functions if only_lines is None else functions & only_lines
     for i, (line, code) in enumerate(zip(lines, codes)):
+        code = without_room(code, text)
         if not code.strip() or (only_lines is not None and i + 1 not in only_lines):
             continue
         if is_c and re.match(r"\s*(?:static const|_Static_assert|static_assert|typedef|enum\b|extern|(?:va_end|assert)\()", code):
