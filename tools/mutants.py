@@ -123,7 +123,8 @@ def release_left_out(line, code):
 def argument_swapped(line, code):
     for found in each(r"\b\w+\(([\w.>\[\]&*-]+), ([\w.>\[\]&*-]+)(?=[,)])", code):
         a, b = line[found.start(1) : found.end(1)], line[found.start(2) : found.end(2)]
-        if a != b and not re.search(ANY_ORDER, code[: found.start(1)]):
+        is_equality = re.search(r"cmp\($", code[: found.start(1)]) and re.match(r"[^()]*\) [!=]= 0", code[found.end(2) :])
+        if a != b and not is_equality and not re.search(ANY_ORDER, code[: found.start(1)]):
             yield line[: found.start(1)] + b + ", " + a + line[found.end(2) :]
 
 
