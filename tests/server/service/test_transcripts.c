@@ -369,10 +369,10 @@ void __wrap_engine_close(engine *e)
 
 /* ---- a file ---- */
 
-/* Starts a server with the words of the lines that begin with `mark`. */
+/* Starts a server with the words of the lines that begin with `mark`; its options point to them. */
 static serve_thread *start(script *s, fake_options *f, const char *mark, int *port)
 {
-    static char *lines[2], *all[2][MOST_WORDS]; /* until the process ends, as options point to them */
+    static char *all[2][MOST_WORDS];
     const size_t server = strlen(mark) - 2;
     char **words = all[server];
     int n = 0;
@@ -384,7 +384,7 @@ static serve_thread *start(script *s, fake_options *f, const char *mark, int *po
             bytes_append_char(&text, ' ');
         }
     }
-    char *c = lines[server] = strdup(bytes_str(&text));
+    char *c = s->words[server] = strdup(bytes_str(&text));
     bytes_deinit(&text);
     if (!c) {
         exit(1);
@@ -639,6 +639,8 @@ static void run(const char *path)
     CHECK_INT(s.n_wrong, 0);
     CHECK_INT(n_engines, 0); /* all are closed */
     recorded_compare(path, s.text, bytes_str(&s.out));
+    free(s.words[0]);
+    free(s.words[1]);
     bytes_deinit(&text);
     bytes_deinit(&s.out);
 }

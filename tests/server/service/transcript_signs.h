@@ -43,6 +43,7 @@ typedef struct script {
     bool skips_numbers; /* of events that there was no memory for */
     int64_t began_s;    /* then: since 1970 */
     kept kept[MOST_KEPT];
+    char *words[2]; /* of the servers' options */
 } script;
 
 static bool is_hex(char c)
