@@ -107,7 +107,7 @@ static int by_name(const void *a, const void *b)
 static void read_entries(entries *out, int fd, const builtin_call *call)
 {
     DIR *d = fdopendir(fd);
-    *out = (entries){0};
+    *out = (entries){.is_cut = !d};
     for (const struct dirent *e = d ? readdir(d) : NULL; e && call->may_go_on(call->ctx); e = readdir(d)) {
         struct stat st;
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
@@ -270,6 +270,7 @@ bool mcp_folder_read(const builtin_call *call, bytes *out)
         mcp_decode(&text, data.data, data.len, "");
         add_lines(out, &text, builtin_number(call, "first_line", 1),
                   builtin_number(call, "lines", LINES_SHOWN), (off_t)data.len < size);
+        ok = !text.failed || say_error(out, path, ENOMEM);
     }
     bytes_deinit(&text);
     bytes_deinit(&data);
@@ -287,6 +288,8 @@ typedef struct searcher {
     uint64_t n_bytes;
     const char *stopped; /* why it ended early; NULL: it did not */
 } searcher;
+
+static const char NO_MEMORY[] = "there was no memory for more";
 
 static bool may_go_on(searcher *s)
 {
@@ -378,10 +381,12 @@ static void search_below(searcher *s, const char *start)
     char **waiting = NULL;
     size_t n = 0, cap = 0;
     char *first = strdup(start);
+    bool is_short = false; /* of memory */
     if (first && memory_grow(&waiting, &cap, 1, 64, sizeof *waiting)) {
         waiting[n++] = first;
     } else {
         free(first);
+        s->stopped = NO_MEMORY;
     }
     while (n > 0 && may_go_on(s)) {
         char *folder = waiting[--n], path[PATH_MAX];
@@ -396,12 +401,14 @@ static void search_below(searcher *s, const char *start)
         }
         s->n_entries += e.n;
         for (size_t i = e.n; i-- > 0;) { /* folders from the last, so that the first is next */
-            char *below = NULL;
             if (S_ISDIR(e.items[i].kind) && e.items[i].name[0] != '.' && depth < DEEPEST &&
                 snprintf(path, sizeof path, "%s%s%s", folder, folder[0] ? "/" : "", e.items[i].name) <
-                    PATH_MAX &&
-                memory_grow(&waiting, &cap, n + 1, 64, sizeof *waiting) && (below = strdup(path))) {
-                waiting[n++] = below;
+                    PATH_MAX) {
+                char *below = memory_grow(&waiting, &cap, n + 1, 64, sizeof *waiting) ? strdup(path) : NULL;
+                if (below) {
+                    waiting[n++] = below;
+                }
+                is_short = is_short || !below;
             }
         }
         for (size_t i = 0; i < e.n && may_go_on(s); i++) {
@@ -410,6 +417,9 @@ static void search_below(searcher *s, const char *start)
                     PATH_MAX) {
                 search_file(s, path, &e.items[i]);
             }
+        }
+        if ((e.is_cut || is_short) && !s->stopped) {
+            s->stopped = e.n == LIMIT_TOOL_ENTRIES ? "there are more files" : NO_MEMORY;
         }
         free_entries(&e);
         free(folder);
