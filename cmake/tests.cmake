@@ -222,6 +222,7 @@ set(failing decoder_begin decoder_forward mtp_forward drafter_note drafter_flush
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_engine_transcripts PRIVATE ${failing})
 target_link_options(test_numa PRIVATE -Wl,--wrap=calloc,--wrap=pthread_create,--wrap=pthread_setaffinity_np)
+target_link_options(test_chat_line PRIVATE -Wl,--wrap=read)
 set(failing calloc malloc write pthread_create open fcntl)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_write_queue PRIVATE ${failing})

@@ -214,23 +214,23 @@ static bool keep_paste(chat_line *l, bytes *text)
 /* The terminal has said that what follows is pasted. */
 static unsigned char on_paste(EditLine *e, int key)
 {
+    enum { N_END = sizeof PASTE_END - 1 };
     chat_line *l = NULL;
     bool is_interrupt;
     (void)key;
     el_get(e, EL_CLIENTDATA, &l);
-    bytes text = bytes_empty(LIMIT_BODY_BYTES - l->paste_bytes);
-    bytes tail = bytes_empty(sizeof PASTE_END);
-    while (!ends_with(text.failed ? &tail : &text, PASTE_END)) {
+    bytes text = bytes_empty(LIMIT_BODY_BYTES - l->paste_bytes + N_END);
+    size_t n_end = 0; /* bytes of the end that were seen; its first one is not in it again */
+    while (n_end < N_END) {
         if (!fill(l, &is_interrupt) || is_interrupt) {
             break; /* the terminal is gone, or its paste never ends */
         }
-        if (text.failed && tail.len == sizeof PASTE_END - 1) {
-            bytes_consume(&tail, 1);
-        }
-        bytes_append_char(text.failed ? &tail : &text, l->input[l->at++]);
+        const char c = l->input[l->at++];
+        n_end = c == PASTE_END[n_end] ? n_end + 1 : c == PASTE_END[0];
+        bytes_append_char(&text, c);
     }
-    if (!text.failed && ends_with(&text, PASTE_END)) {
-        text.len -= sizeof PASTE_END - 1;
+    if (!text.failed && n_end == N_END) {
+        text.len -= N_END;
         text.data[text.len] = '\0';
     }
     bool ok = !text.failed;
@@ -241,7 +241,6 @@ static unsigned char on_paste(EditLine *e, int key)
         ok = is_plain ? el_insertstr(e, bytes_str(&text)) == 0 : keep_paste(l, &text);
     }
     bytes_deinit(&text);
-    bytes_deinit(&tail);
     return ok ? CC_REFRESH : CC_REFRESH_BEEP;
 }
 

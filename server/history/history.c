@@ -300,15 +300,18 @@ err_code history_submit(history *h, history_job *job)
 
 err_code history_call(history *h, history_work *work, void *ctx, bytes *out, err_detail *d)
 {
-    call c = {.work = work, .ctx = ctx, .out = out, .detail = d};
+    call c = {.work = work,
+              .ctx = ctx,
+              .out = out,
+              .detail = d,
+              .lock = PTHREAD_MUTEX_INITIALIZER,
+              .over = PTHREAD_COND_INITIALIZER};
     history_job *job = history_job_create(HISTORY_WORK);
     if (!job) {
         return err_set(d, ERR_NOMEM, "no memory for the history");
     }
     job->waits = true;
     job->ctx = &c;
-    pthread_mutex_init(&c.lock, NULL);
-    pthread_cond_init(&c.over, NULL);
     if (mailbox_push(h->jobs, job)) {
         pthread_mutex_lock(&c.lock);
         while (!c.is_over) {

@@ -156,7 +156,7 @@ static void read_max_tokens(api_request *r, const json *root)
     request_int(e, &a, root, "max_tokens", r->may_be_silent ? 0 : 1, INT32_MAX);
     request_int(e, &b, root, "max_completion_tokens", 1, INT32_MAX);
     request_int(e, &predict, root, "n_predict", -1, INT32_MAX);
-    if (a > 0 && b > 0 && a != b) {
+    if (a >= 0 && b > 0 && a != b) {
         request_fail(e, ERR_INVALID, "max_completion_tokens", "invalid_value",
                      "max_tokens and max_completion_tokens contradict each other");
     }

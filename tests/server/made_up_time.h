@@ -5,10 +5,12 @@
  *     made_up_world = world;
  *     made_up_until(made_up_ns + MADE_UP_S);   // a wait goes no further: made_up_is_over says that it has come there
  *     made_up_at(made_up_ns + 5 * MADE_UP_S);  // in world: it is to be called again then
+ *     made_up_error = EINTR;                   // in world: this wait ends with it
  */
 #ifndef PARLEY_TESTS_SERVER_MADE_UP_TIME_H
 #define PARLEY_TESTS_SERVER_MADE_UP_TIME_H
 
+#include <errno.h>
 #include <poll.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -24,6 +26,7 @@ enum { MADE_UP_LOOK_NS = 20000 };
 static int64_t made_up_ns = 5000 * MADE_UP_S; /* now */
 static int64_t made_up_most_ns = INT64_MAX, made_up_next_ns = INT64_MAX;
 static bool made_up_is_over;
+static int made_up_error; /* 0: none */
 static bool (*made_up_world)(void);
 
 /* The linker's names: headers may have declared these as something else. */
@@ -57,6 +60,11 @@ int made_up_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
     for (;;) {
         made_up_next_ns = INT64_MAX;
         const bool moved = made_up_world && made_up_world();
+        if (made_up_error) {
+            errno = made_up_error;
+            made_up_error = 0;
+            return -1;
+        }
         const int ready = (int)syscall(SYS_ppoll, fds, n, &NONE, NULL, 0);
         if (ready != 0) {
             return ready;

@@ -4,6 +4,7 @@
 
 #include <sys/resource.h>
 
+#include "base/limits.h"
 #include "server/media/fetch.h"
 #include "tests/folder.h"
 #include "tests/open_files.h"
@@ -227,6 +228,10 @@ static void test_ways(const char *proxy)
     setenv("https_proxy", proxy, 1);
     CHECK_INT(ask(c, "HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n"), ERR_UPSTREAM);
     CHECK_STR(asked, "0 CONNECT far.example:443 HTTP/1.1||");
+    const int64_t began = made_up_ns;
+    CHECK_INT(ask(c, MUTE), ERR_UPSTREAM); /* there is no connection yet */
+    CHECK_STR(detail.text, "the server at https://far.example/v1 has gone silent");
+    CHECK_NEAR((double)(made_up_ns - began) / MADE_UP_S, LIMIT_UPSTREAM_CONNECT_S, 0.2);
     unsetenv("https_proxy");
     chat_client_destroy(c);
     c = chat_client_create(&unheard, NULL);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <termios.h>
 
+#include "base/limits.h"
 #include "tests/alloc_fail.h"
 #include "tests/folder.h"
 #include "tests/open_files.h"
@@ -20,8 +21,8 @@ enum { SCREEN = 1 << 16, LONG_PASTE = 401 };
 /* ---- the terminal ---- */
 
 static int terminal = -1, line_fd = -1; /* its two ends */
-static const char *const
-    *keys;                  /* typed one after the other; "!INT" and the like are signals, "!30" columns */
+/* Typed one after the other; "!INT" and the like are signals, "!30" columns, "!poll" and "!read" errors of these two. */
+static const char *const *keys;
 static char screen[SCREEN]; /* what was drawn since the last text */
 
 static void look(void)
@@ -31,6 +32,39 @@ static void look(void)
         n += (size_t)got;
     }
     screen[n] = '\0';
+}
+
+/* ---- what is read ---- */
+
+static int read_error; /* of the next read; 0: none */
+static size_t n_pasted,
+    at; /* of a paste that is too long for a terminal's memory, and how much of it was read */
+
+ssize_t __real_read(int fd, void *out, size_t n);
+ssize_t __wrap_read(int fd, void *out, size_t n);
+ssize_t __wrap_read(int fd, void *out, size_t n)
+{
+    static const char BEGIN[] = "\033[200~", END[] = "\033[201~";
+    const size_t n_sign = sizeof END - 1, all = n_pasted + 2 * n_sign;
+    if (fd != STDIN_FILENO || (!read_error && n_pasted == 0)) {
+        return __real_read(fd, out, n);
+    }
+    if (read_error) {
+        errno = read_error;
+        read_error = 0;
+        return -1;
+    }
+    n = n < all - at ? n : all - at;
+    memset(out, 'x', n);
+    for (size_t i = 0; i < n; i++) {
+        const size_t k = at + i;
+        if (k < n_sign || k >= all - n_sign) {
+            ((char *)out)[i] = k < n_sign ? BEGIN[k] : END[k - (all - n_sign)];
+        }
+    }
+    at += n;
+    n_pasted = at == all ? 0 : n_pasted;
+    return (ssize_t)n;
 }
 
 static void resize(int columns)
@@ -61,7 +95,9 @@ static bool act(void)
         return false;
     }
     keys++;
-    if (next[0] != '!') {
+    if (next[0] == '!' && strchr("pr", next[1])) {
+        *(next[1] == 'p' ? &made_up_error : &read_error) = (int)strtol(next + 5, NULL, 10);
+    } else if (next[0] != '!') {
         type(next);
     } else if (next[1] >= '0' && next[1] <= '9') {
         resize((int)strtol(next + 1, NULL, 10));
@@ -178,7 +214,57 @@ static void test_pastes(chat_line *l)
         snprintf(name, sizeof name, ": 1 line, %d bytes]", n);
         CHECK((strstr(screen, name) != NULL) == (n == LONG_PASTE));
     }
+    READS(l, CHAT_LINE_PASTED, "a\n[201[2x[201", PASTED("a\n\033\033[201\033[2x\033[201\033") "\r");
     READS(l, CHAT_LINE_STOPPED, "", "\033[200~never ends", "!INT", "!INT");
+}
+
+/* Pastes of one chat are as large as a request may be. */
+static void test_large_pastes(void)
+{
+    static const struct {
+        size_t n;
+        bool fits;
+    } ROWS[] = {{LIMIT_BODY_BYTES / 2, true},
+                {LIMIT_BODY_BYTES / 2 + 1, false},
+                {LIMIT_BODY_BYTES / 2, true},
+                {1, false}};
+    static const char *const enter[] = {"\r", NULL};
+    bytes small = text;
+    chat_line *l = open_line(NULL);
+    text = bytes_empty(LIMIT_BODY_BYTES);
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        n_pasted = ROWS[i].n;
+        at = 0;
+        reads(l, enter); /* which lies there behind the paste */
+        CHECK_INT(end, ROWS[i].fits ? CHAT_LINE_PASTED : CHAT_LINE_TEXT);
+        CHECK_INT(text.len, ROWS[i].fits ? ROWS[i].n : 0);
+        CHECK((strchr(screen, '\a') != NULL) == !ROWS[i].fits);
+    }
+    READS(l, CHAT_LINE_TEXT, "", PASTED("") "\r");
+    CHECK(!strchr(screen, '\a'));
+    chat_line_close(l);
+    bytes_deinit(&text);
+    text = small;
+}
+
+/* A wait or a read that fails is the end, unless it was only disturbed. */
+static void test_errors(void)
+{
+    static char wait_again[20], wait_end[20], read_again[20], read_disturbed[20], read_end[20];
+    snprintf(wait_again, sizeof wait_again, "!poll%d", EINTR);
+    snprintf(wait_end, sizeof wait_end, "!poll%d", ENOMEM);
+    snprintf(read_again, sizeof read_again, "!read%d", EAGAIN);
+    snprintf(read_disturbed, sizeof read_disturbed, "!read%d", EINTR);
+    snprintf(read_end, sizeof read_end, "!read%d", EIO);
+    chat_line *l = open_line(NULL);
+    READS(l, CHAT_LINE_TEXT, "ab", wait_again, "a", wait_again, "b\r");
+    READS(l, CHAT_LINE_TEXT, "abc", read_again, "a", read_disturbed, "bc\r");
+    READS(l, CHAT_LINE_END, "", "half", wait_end);
+    READS(l, CHAT_LINE_END, "", wait_end);
+    READS(l, CHAT_LINE_END, "", read_end, "a");
+    READS(l, CHAT_LINE_TEXT, "ab", "b\r"); /* which the error has left there */
+    READS(l, CHAT_LINE_END, "", PASTED("\n"), "\033[200~b", wait_end, wait_end);
+    chat_line_close(l);
 }
 
 static void test_signals(chat_line *l)
@@ -270,6 +356,8 @@ int main(void)
     test_keys(l);
     test_history(l);
     test_pastes(l);
+    test_large_pastes();
+    test_errors();
     test_signals(l);
     READS(l, CHAT_LINE_TEXT, "the last", "the last\r");
     chat_line_close(l);

@@ -37,7 +37,9 @@ static void test_commands(void)
         {{"remove"}, 2, "", "parley: which model? parley remove"},
         {{"list", "--json"}, 0, "[]\n", ""},
         {{"inspect", "-m", TINY}, 0, "folder  ", ""},
-        {{"inspect", TINY "/.."}, 0, "", ""},
+        {{"inspect", TINY "/.."}, 0, "name  ", ""},
+        {{"inspect", "--models-dir", TINY "/.."}, 0, "name  ", ""}, /* all of them */
+        {{"-q", "--check", "--models-dir", TINY "/.."}, 0, "ok: model qwen3_embedding, ", ""}, /* the first */
         {{"bench", "-m", "/nowhere"}, 3, "", "parley: there is no model folder at /nowhere"},
         {{"run", "-m", "/nowhere", "Hi"}, 3, "", "parley: there is no model folder at /nowhere"},
         {{"run", "-m", "org/none", "Hi"},

@@ -45,11 +45,13 @@ static void test_queue(void)
     CHECK_OK(
         history_create(&h, &(history_options){.dir = folder("queue"), .quota = QUOTA}, on_reply, NULL, &d),
         d);
-    for (int round = 0; round < 2 && h; round++) {
+    for (int round = 0; round < 3 && h; round++) {
+        const bool has_room = round == 1; /* of bytes, where there is none for jobs */
         bytes out = bytes_empty(100);
         pthread_mutex_lock(&gate);
         CHECK_INT(history_submit(h, job_with(0)), ERR_OK);
-        history_job *half = job_with(WAITING / 2), *rest = job_with(WAITING / 2), *more = job_with(1);
+        history_job *half = job_with(WAITING / 2), *rest = job_with(has_room ? 0 : WAITING / 2),
+                    *more = job_with(has_room ? WAITING : 1);
         CHECK_INT(history_submit(h, half), ERR_OK);
         CHECK_INT(history_submit(h, rest), ERR_OK);
         CHECK_INT(history_submit(h, more), ERR_BUSY);
@@ -62,7 +64,7 @@ static void test_queue(void)
         history_job_free(job);
         CHECK(n >= LIMIT_HISTORY_QUEUE - 3 && n <= LIMIT_HISTORY_QUEUE);
         for (int i = 0; i < 3; i++) { /* what finds no place does not count */
-            more = job_with(0);
+            more = job_with(has_room ? WAITING / 2 : 0);
             CHECK_INT(history_submit(h, more), ERR_BUSY);
             history_job_free(more);
         }

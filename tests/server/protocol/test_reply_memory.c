@@ -131,6 +131,22 @@ static err_code ranks(void *context)
                                                                : ERR_OK;
 }
 
+/* Vectors as floats or as base64, whole or not at all. */
+static err_code vectors(void *context)
+{
+    static const float VALUES[] = {3, 4, 0, 5};
+    const reply_options *opt = context;
+    const vectors_meta m = {
+        .id = "v", .model = "m", .pooling = "last", .opt = opt, .values = VALUES, .n = 2, .size = 2};
+    bytes out = {.data = room, .cap = sizeof room - 1, .max = sizeof room - 1};
+    room[0] = '\0';
+    embedding_reply_write(&out, &m);
+    const bool is_whole = opt->is_base64 ? strstr(room, "\"embedding\":\"mpkZP83MTD8=\"") &&
+                                               strstr(room, "\"embedding\":\"AAAAAAAAgD8=\"")
+                                         : strstr(room, "[0.600000024,0.800000012]") && strstr(room, "[0,1]");
+    return out.failed ? ERR_NOMEM : is_whole ? ERR_OK : ERR_INTERNAL;
+}
+
 int main(void)
 {
     reply_options opt;
@@ -140,6 +156,10 @@ int main(void)
     CHECK(alloc_fail_each(item, &opt, 1000) > 4);
     opt.fields = strdup("[\"one\",\"two\"]");
     CHECK(opt.fields && alloc_fail_each(ranks, &opt, 1000) > 1);
+    opt.is_base64 = true;
+    CHECK(alloc_fail_each(vectors, &opt, 1000) > 1);
+    opt.is_base64 = false;
+    CHECK_INT(vectors(&opt), ERR_OK);
     reply_options_deinit(&opt);
     CHECK_DONE();
 }

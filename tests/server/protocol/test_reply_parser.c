@@ -3,6 +3,7 @@
 #include "server/protocol/output/reply_parser.h"
 
 #include "tests/check.h"
+#include "tests/recorded.h"
 #include "tests/server/protocol/tools_of.h"
 
 /* What the pieces of one kind say together. */
@@ -69,6 +70,96 @@ static void check_told(void)
     tool_set_destroy(tools);
 }
 
+/* ---- told in every order ---- */
+
+enum { MOST_STEPS = 3, N_STEPS = 7, LINE = 400 };
+
+static const struct {
+    char sign;
+    reply_kind kind;
+    const char *text;
+} STEPS[N_STEPS] = {{'r', REPLY_REASONING, "why \n"},
+                    {'s', REPLY_REASONING, " so"},
+                    {'a', REPLY_CONTENT, "a \n"},
+                    {'b', REPLY_CONTENT, " b"},
+                    {'t', REPLY_CONTENT, "<think>x</think> y"},
+                    {'f', REPLY_CALL, "f"}, /* with its arguments and its end, or cut where it is the last */
+                    {'i', REPLY_ITEM, "{}"}};
+
+static void write_pieces(bytes *out, const reply_pieces *pieces)
+{
+    static const char SIGNS[] = "RC_[ ]!i";
+    for (size_t i = 0; i < pieces->n; i++) {
+        const bytes *text = &pieces->items[i].text;
+        bytes_append_char(out, SIGNS[pieces->items[i].kind]);
+        for (size_t k = 0; k < text->len; k++) {
+            bytes_printf(out, text->data[k] == '\n' ? "\\n" : "%c", text->data[k]);
+        }
+        bytes_append_str(out, "|");
+    }
+}
+
+/* The steps whose numbers are the digits of `which`; behind each, whether the next is reasoning or content. */
+static void tell(bytes *out, const reply_rules *rules, size_t n, size_t which, bool is_cut)
+{
+    reply_parser p;
+    reply_parser_init(&p, rules);
+    for (size_t i = 0; i < n; i++, which /= N_STEPS) {
+        const size_t step = which % N_STEPS;
+        reply_parser_add(&p, STEPS[step].kind, STEPS[step].text, strlen(STEPS[step].text));
+        if (STEPS[step].kind == REPLY_CALL) {
+            reply_parser_add(&p, REPLY_ARGUMENTS, "{}", 2);
+            if (!is_cut || i + 1 < n) {
+                reply_parser_add(&p, REPLY_CALL_END, NULL, 0);
+            }
+        }
+        bytes_append_char(out, reply_parser_is_thinking(&p) ? 'r' : reply_parser_is_content(&p) ? 'c' : '-');
+    }
+    bytes_append_char(out, ' ');
+    reply_parser_finish(&p, is_cut);
+    write_pieces(out, &p.pieces);
+    reply_parser_deinit(&p);
+}
+
+/* What comes of all orders of such steps; for other rules where it is not the same as for the first. */
+static void check_orders(void)
+{
+    tool_set *tools = tools_of("[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]");
+    const struct {
+        const char *name;
+        reply_rules rules;
+    } RULES[] = {{"", {.is_told = true, .may_think = true, .tools = tools}},
+                 {"cut", {.is_told = true, .may_think = true, .tools = tools}},
+                 {"one call", {.is_told = true, .may_think = true, .tools = tools, .one_call = true}},
+                 {"no tools", {.is_told = true, .may_think = true}},
+                 {"goes on", {.is_told = true, .continues = true, .tools = tools}},
+                 {"thinks", {.is_told = true, .starts_in_thinking = true, .tools = tools}}};
+    bytes out = bytes_empty(1 << 20);
+    for (size_t n = 0, n_orders = 1; n <= MOST_STEPS; n++, n_orders *= N_STEPS) {
+        for (size_t which = 0; which < n_orders; which++) {
+            bytes first = bytes_empty(LINE);
+            for (size_t i = 0, left = which; i < n; i++, left /= N_STEPS) {
+                bytes_append_char(&out, STEPS[left % N_STEPS].sign);
+            }
+            for (size_t i = 0; i < ARRAY_LEN(RULES); i++) {
+                bytes line = bytes_empty(LINE);
+                tell(&line, &RULES[i].rules, n, which, RULES[i].name[0] == 'c');
+                if (i == 0 || strcmp(bytes_str(&line), bytes_str(&first)) != 0) {
+                    bytes_printf(&out, "%s%s: %s\n", i ? "    " : "", RULES[i].name, bytes_str(&line));
+                }
+                if (i == 0) {
+                    bytes_append(&first, line.data, line.len);
+                }
+                bytes_deinit(&line);
+            }
+            bytes_deinit(&first);
+        }
+    }
+    recorded_check("server/protocol/told_orders.txt", bytes_str(&out));
+    bytes_deinit(&out);
+    tool_set_destroy(tools);
+}
+
 int main(void)
 {
     /* the model opens the block itself */
@@ -111,5 +202,6 @@ int main(void)
     CHECK_STR(bytes_str(&p.pieces.items[1].text), "yes");
     reply_parser_deinit(&p);
     check_told();
+    check_orders();
     CHECK_DONE();
 }
