@@ -144,6 +144,7 @@ set(failing arena_alloc arena_calloc arena_strdup work_do)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_schema_room PRIVATE ${failing})
 target_link_options(test_rendered PRIVATE -Wl,--wrap=arena_alloc,--wrap=arena_calloc,--wrap=arena_strdup)
+target_link_options(test_router PRIVATE -Wl,--wrap=calloc,--wrap=realloc,--wrap=fopen,--wrap=getrusage,--wrap=inflateInit2_)
 # Tokens that the test makes up.
 target_link_options(test_answer PRIVATE -Wl,--wrap=engine_token_bytes)
 # Threads that speak with other servers run as the test's own.

@@ -11,8 +11,6 @@
 
 #define ASSET_MAX_BYTES ((size_t)32 << 20)
 
-enum { HASH_IN_NAME = 8 };
-
 static const char SECURITY_HEADERS[] =
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: "
     "blob:; frame-src 'self'; "
@@ -65,29 +63,12 @@ const char *asset_mime(const char *path)
     return "text/plain; charset=utf-8";
 }
 
-bool asset_is_immutable(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    /* "name-0123abcd.js" or "name.0123abcd.js" */
-    for (const char *p = name; *p; p++) {
-        if (*p != '-' && *p != '.') {
-            continue;
-        }
-        size_t n = strspn(p + 1, "0123456789abcdef");
-        if (n >= HASH_IN_NAME && (p[1 + n] == '.' || p[1 + n] == '-')) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void write_headers(asset_reply *r, const char *path, const char *etag, bool is_gzip)
 {
-    snprintf(r->headers, sizeof r->headers, "%s%sETag: %s\r\nCache-Control: %s\r\nVary: Accept-Encoding\r\n",
+    snprintf(r->headers, sizeof r->headers,
+             "%s%sETag: %s\r\nCache-Control: no-cache\r\nVary: Accept-Encoding\r\n",
              strcmp(path, PREVIEW_PATH) == 0 ? PREVIEW_HEADERS : SECURITY_HEADERS,
-             is_gzip ? "Content-Encoding: gzip\r\n" : "", etag,
-             asset_is_immutable(path) ? "public, max-age=31536000, immutable" : "no-cache");
+             is_gzip ? "Content-Encoding: gzip\r\n" : "", etag);
     r->reply.headers = r->headers;
 }
 
@@ -170,7 +151,7 @@ static void reply_from_folder(asset_reply *r, const char *dir, const char *path,
     hash_hex(etag + 1, hash, 16);
     etag[33] = '"';
     etag[34] = '\0';
-    write_headers(r, strcmp(path, PREVIEW_PATH) == 0 ? path : "", etag, false);
+    write_headers(r, path, etag, false);
     bool same = strcmp(if_none_match, etag) == 0;
     r->reply.status = same ? 304 : 200;
     r->reply.content_type = same ? NULL : asset_mime(path);

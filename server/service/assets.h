@@ -42,7 +42,4 @@ void asset_reply_deinit(asset_reply *r); /* frees the body */
 /* "text/javascript; charset=utf-8" and so on by the name's end. */
 const char *asset_mime(const char *path);
 
-/* True for names that carry a hash or a version, which never change their content. */
-bool asset_is_immutable(const char *path);
-
 #endif
