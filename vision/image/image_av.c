@@ -135,8 +135,8 @@ static bool gif_is_complete(const uint8_t *data, size_t bytes)
 static bool bmp_is_complete(const image_header *h, const uint8_t *data, size_t bytes)
 {
     bool oldest = little_endian(data + 14, 4) == 12;
-    if (bytes < 34) {
-        return oldest;
+    if (!oldest && bytes < 34) {
+        return false;
     }
     uint64_t bits = little_endian(data + (oldest ? 24 : 28), 2),
              method = oldest ? 0 : little_endian(data + 30, 4);

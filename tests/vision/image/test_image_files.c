@@ -2,6 +2,7 @@
  * make_images.sh); each file cut at every length and with every byte changed; sizes over the
  * limits; things that are no images. */
 #include "tests/check.h"
+#include "tests/guard.h"
 
 #include <stdbool.h>
 #include <sys/resource.h>
@@ -370,6 +371,41 @@ static void test_damaged_metadata(void)
     file_map_close(&m);
 }
 
+/* Bitmaps without a row, of both heads and of each depth: whole up to the last byte of the last row, and damaged without it. Of
+ * those with run lengths nobody counts the bytes. */
+static void test_bitmaps(void)
+{
+    static const uint16_t BITS[] = {8, 24, 32};
+    for (int oldest = 0; oldest < 2; oldest++) {
+        for (size_t i = 0; i < 3; i++) {
+            for (uint8_t width = 1; width <= 5; width++) {
+                uint8_t file[1200] = "BM";
+                const size_t colors = BITS[i] == 8 ? (oldest ? 3 : 4) * 256 : 0, head = oldest ? 12 : 40;
+                const size_t pixels = 14 + head + colors, row = ((size_t)width * BITS[i] + 31) / 32 * 4,
+                             n = pixels + 3 * row;
+                put_u32(file + 2, (uint32_t)__builtin_bswap32((uint32_t)n));
+                put_u32(file + 10, __builtin_bswap32((uint32_t)pixels));
+                file[14] = (uint8_t)head;
+                file[18] = width;
+                file[oldest ? 20 : 22] = 3;
+                file[oldest ? 22 : 26] = 1;
+                file[oldest ? 24 : 28] = (uint8_t)BITS[i];
+                for (size_t lacks = 0; lacks < 3; lacks++) {
+                    image img = {0};
+                    err_detail d = {0};
+                    uint8_t *copy = guard_copy(file, n - lacks);
+                    const bool is_known = !oldest || BITS[i] != 32; /* the older head has no alpha */
+                    const err_code err = image_decode(&img, copy, n - lacks, &LIMITS, &d);
+                    CHECK_INT(err, lacks ? ERR_CORRUPT : is_known ? ERR_OK : err);
+                    CHECK(err || (img.width == width && img.height == 3));
+                    image_deinit(&img);
+                    guard_free(copy);
+                }
+            }
+        }
+    }
+}
+
 int main(void)
 {
     test_bombs(); /* first: it looks at the peak memory of the process */
@@ -381,5 +417,6 @@ int main(void)
     check_webp_chunk("lossy.webp", 0);
     test_no_room();
     test_gif_blocks();
+    test_bitmaps();
     CHECK_DONE();
 }

@@ -52,6 +52,12 @@ static const struct {
      "\xff\xd8\xff\xe1\0\x08"
      "Exif\0\0\xff\xe1\0\x1e"
      "Exif\0\0" EXIF_BIG "\xff\xc0" FRAME},
+    {"JPEG, an EXIF shorter than its name", 21, 0x105, 7, 1, 0,
+     "\xff\xd8\xff\xe1\0\x07"
+     "Exif\0\xff\xc0" FRAME},
+    {"JPEG, a block of another kind", 44, 0x105, 7, 1, 0,
+     "\xff\xd8\xff\xe1\0\x1e"
+     "Exig\0\0" EXIF_BIG "\xff\xc0" FRAME},
     {"lossy WebP", 30, 5, 7, 1, 0, WEBP "VP8 \x20\0\0\0abc\x9d\x01\x2a\x05\x40\x07\xc0"},
     {"WebP", 30, 0x105, 0x207, 1, 0, WEBP "VP8L\x20\0\0\0\x2f\x04\x81\x81\x10    "},
     {"long WebP", 30, 0x10005, 7, 1, 0, VP8X},
@@ -61,6 +67,7 @@ static const struct {
     {"long WebP, turned as JPEG", 30, 0x10005, 7, 6, 36,
      VP8X "EXIF\x1c\0\0\0"
           "Exif\0\0" EXIF_BIG},
+    {"long WebP, an EXIF shorter than its name", 30, 0x10005, 7, 1, 13, VP8X "EXIF\x05\0\0\0Exif\0"},
     {"long WebP, cut behind", 30, 0x10005, 7, 1, 29, VP8X "EXIF\x16\0\0\0" EXIF_LITTLE},
     {"GIF", 13, 0x0102, 3, 1, 0, "GIF89a\x02\x01\x03\0\0\0\0"},
     {"old GIF", 13, 0x0102, 0x403, 1, 0, "GIF87a\x02\x01\x03\x04\0\0\0"},

@@ -100,6 +100,134 @@ static void test_chroma(void)
     }
 }
 
+/* A frame whose luma, blue and red differences are these everywhere; of RGB or grey only the first plane is written. */
+static AVFrame *flat(enum AVPixelFormat format, int width, int height, const uint8_t values[3])
+{
+    AVFrame *frame = av_frame_alloc();
+    frame->format = format;
+    frame->width = width;
+    frame->height = height;
+    CHECK_INT(av_frame_get_buffer(frame, 0), 0);
+    for (int i = 0; i < 3 && frame->data[i]; i++) {
+        memset(frame->data[i], values[i], (size_t)frame->linesize[i] * (size_t)height);
+    }
+    return frame;
+}
+
+/* What a frame says of its colors is heeded: each matrix in each range, of stills and of videos alike. The wanted numbers are
+ * those of the matrices (Kr and Kb of BT.601, BT.709 and BT.2020) by hand. */
+static void test_colors(void)
+{
+    static const struct {
+        enum AVColorSpace space;
+        double kr, kb;
+    } SPACES[] = {{AVCOL_SPC_UNSPECIFIED, 0.299, 0.114},
+                  {AVCOL_SPC_SMPTE170M, 0.299, 0.114},
+                  {AVCOL_SPC_BT709, 0.2126, 0.0722},
+                  {AVCOL_SPC_BT2020_NCL, 0.2627, 0.0593}};
+    static const uint8_t VALUES[3] = {120, 100, 160};
+    for (size_t i = 0; i < sizeof SPACES / sizeof SPACES[0]; i++) {
+        for (int full = 0; full < 2; full++) {
+            const double y = full ? 120 : (120 - 16) * 255.0 / 219, to = full ? 1 : 255.0 / 224,
+                         kr = SPACES[i].kr, kb = SPACES[i].kb, b = 2 * (1 - kb) * (100 - 128) * to,
+                         r = 2 * (1 - kr) * (160 - 128) * to;
+            const double wanted[3] = {y + r, y - (kr * r + kb * b) / (1 - kr - kb), y + b};
+            const image_header h = {IMAGE_AVIF, 64, 16, 1};
+            media_converter s = {0};
+            image still = {0}, shown = {0};
+            err_detail d = {0};
+            AVFrame *frame = flat(AV_PIX_FMT_YUV444P, 64, 16, VALUES);
+            frame->colorspace = SPACES[i].space;
+            frame->color_range = full ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
+            CHECK_OK(media_av_store(&still, &h, frame, 0, 0, &d), d);
+            CHECK_OK(media_av_convert(&s, &shown, &h, frame, &d), d);
+            for (int c = 0; c < 3 && still.rgb && shown.rgb; c++) {
+                CHECK_NEAR(still.rgb[(5 * 64 + 9) * 3 + c], wanted[c], 2);
+                CHECK_NEAR(shown.rgb[(5 * 64 + 9) * 3 + c], wanted[c], 2);
+            }
+            image_deinit(&still);
+            media_converter_deinit(&s);
+            av_frame_free(&frame);
+        }
+    }
+}
+
+/* A frame inside its canvas is stored there with white around it; one that reaches over an edge, or has no pixels, is a damaged
+ * file; one of no layout that is known is told as such. */
+static void test_places(void)
+{
+    static const struct {
+        int width, height;
+        size_t x, y;
+        err_code err;
+    } CASES[] = {{8, 4, 0, 0, ERR_OK},       {8, 4, 2, 3, ERR_OK},       {8, 4, 3, 3, ERR_CORRUPT},
+                 {8, 4, 2, 4, ERR_CORRUPT},  {10, 7, 0, 0, ERR_OK},      {11, 7, 0, 0, ERR_CORRUPT},
+                 {10, 8, 0, 0, ERR_CORRUPT}, {1, 1, 10, 0, ERR_CORRUPT}, {1, 1, 0, 7, ERR_CORRUPT},
+                 {1, 1, 11, 0, ERR_CORRUPT}, {1, 1, 0, 8, ERR_CORRUPT},  {1, 1, 9, 6, ERR_OK}};
+    static const uint8_t BLACK[3] = {0};
+    const image_header h = {IMAGE_GIF, 10, 7, 1};
+    err_detail d = {0};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        image out = {0};
+        AVFrame *frame = flat(AV_PIX_FMT_RGB24, CASES[i].width, CASES[i].height, BLACK);
+        CHECK_INT(media_av_store(&out, &h, frame, CASES[i].x, CASES[i].y, &d), CASES[i].err);
+        for (size_t y = 0; y < 7 && !CASES[i].err; y++) {
+            for (size_t x = 0; x < 10; x++) {
+                const bool is_inside =
+                    x - CASES[i].x < (size_t)CASES[i].width && y - CASES[i].y < (size_t)CASES[i].height;
+                CHECK_INT(out.rgb[(y * 10 + x) * 3 + 1], is_inside ? 0 : 255);
+            }
+        }
+        image_deinit(&out);
+        av_frame_free(&frame);
+    }
+    AVFrame *frame = flat(AV_PIX_FMT_RGB24, 10, 7, BLACK);
+    image out = {0};
+    media_converter s = {0};
+    for (int i = 0; i < 4; i++) {
+        frame->format = i < 2 ? AV_PIX_FMT_NONE
+                              : AV_PIX_FMT_VAAPI; /* of the second there is no memory that could be read */
+        frame->width = i % 2 ? 0 : 10;
+        const err_code err = i == 2 ? ERR_UNSUPPORTED : ERR_CORRUPT;
+        CHECK_INT(media_av_store(&out, &h, frame, 0, 0, &d), err);
+        CHECK_INT(media_av_convert(&s, &out, &h, frame, &d), err);
+        image_deinit(&out);
+    }
+    media_converter_deinit(&s);
+    frame->format = AV_PIX_FMT_RGB24;
+    frame->width = 10;
+    frame->height = 0;
+    CHECK_INT(media_av_store(&out, &h, frame, 0, 0, &d), ERR_CORRUPT);
+    av_frame_free(&frame);
+    CHECK_STR(image_format_name((image_format)99), image_format_name(IMAGE_UNKNOWN));
+    CHECK_STR(image_format_mime((image_format)99), image_format_mime(IMAGE_UNKNOWN));
+}
+
+/* Where a file is read from: from its begin, from here, from its end, and no place outside. */
+static void test_seeking(void)
+{
+    static const struct {
+        int64_t by;
+        int from;
+        int64_t at; /* -1: refused */
+    } CASES[] = {{0, AVSEEK_SIZE, 61}, {7, SEEK_SET, 7},   {5, SEEK_CUR, 12},
+                 {-12, SEEK_CUR, 0},   {-1, SEEK_CUR, -1}, {61, SEEK_SET, 61},
+                 {62, SEEK_SET, -1},   {-61, SEEK_END, 0}, {-62, SEEK_END, -1},
+                 {0, SEEK_END, 61},    {1, SEEK_END, -1},  {-3, SEEK_END, 58},
+                 {3, SEEK_CUR, 61},    {1, SEEK_CUR, -1},  {9, SEEK_SET | AVSEEK_FORCE, 9}};
+    static const uint8_t GIF[61] = "GIF89a\1\0\1\0\0\0\0\x2c\0\0\0\0\1\0\1\0\0\2\2\x44\1\0;";
+    media_file file = {.data = GIF, .bytes = sizeof GIF, .fd = -1};
+    AVFormatContext *format = media_av_open(&file, "gif", "gif", NULL, NULL);
+    CHECK(format != NULL);
+    for (size_t i = 0; format && i < sizeof CASES / sizeof CASES[0]; i++) {
+        const int64_t at = format->pb->seek(&file, CASES[i].by, CASES[i].from);
+        CHECK_INT(at < 0 ? -1 : at, CASES[i].at);
+        CHECK(at < 0 || CASES[i].from == AVSEEK_SIZE || file.at == (size_t)at);
+        file.at = at < 0 || CASES[i].from == AVSEEK_SIZE ? file.at : (size_t)at;
+    }
+    media_av_close(&format);
+}
+
 /* Of a file of more than one piece all packets are there, and nothing is read behind its end. */
 static void test_large_file(void)
 {
@@ -134,6 +262,9 @@ int main(void)
     }
     test_sizes();
     test_chroma();
+    test_colors();
+    test_places();
+    test_seeking();
     test_large_file();
     CHECK_DONE();
 }

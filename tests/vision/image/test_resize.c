@@ -118,7 +118,10 @@ static void test_images(void)
         free(out);
     }
     uint8_t px[3] = {0};
-    CHECK_INT(resize_bicubic(px, 0, 1, px, 1, 1, &d), ERR_INVALID);
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(resize_bicubic(px, i != 0, i != 1, px, i != 2, i != 3, &d), ERR_INVALID);
+    }
+    CHECK_OK(resize_bicubic(px, 1, 1, px, 1, 1, &d), d);
 }
 
 int main(void)
