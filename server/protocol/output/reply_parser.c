@@ -56,6 +56,12 @@ static void emit(reply_parser *p, reply_kind kind, size_t n)
     p->seen = p->seen > n ? p->seen - n : 0;
 }
 
+/* Drops what is held; whoever reads hears of it if that had not found memory. */
+static void drop_held(reply_parser *p)
+{
+    tool_clear(&p->reader, &p->held);
+}
+
 /* Each step returns true if the state changed and the rest of `held` is to be looked at again. */
 static bool step_start(reply_parser *p)
 {
@@ -360,7 +366,7 @@ static bool step_head(reply_parser *p, tool_end end_of_text)
         return true;
     }
     if (end_of_text != TOOL_GOES_ON) {
-        bytes_clear(&p->held); /* a head without a message says nothing */
+        drop_held(p); /* a head without a message says nothing */
     }
     return false;
 }
@@ -446,7 +452,7 @@ void reply_parser_push(reply_parser *p, const char *data, size_t len)
 static void end_thinking(reply_parser *p)
 {
     if (p->state == IN_THINKING && p->told_thinking) {
-        bytes_clear(&p->held); /* white space behind it */
+        drop_held(p); /* white space behind it */
         p->state = IN_CONTENT;
         p->at_edge = true;
         p->told_thinking = false;
@@ -457,7 +463,7 @@ static void add_reasoning(reply_parser *p, const char *data, size_t len)
 {
     if (p->state != IN_THINKING) { /* at the start, or between texts and calls */
         emit(p, REPLY_CONTENT, without_trailing_space(bytes_str(&p->held), p->held.len));
-        bytes_clear(&p->held);
+        drop_held(p);
         p->state = IN_THINKING;
         p->at_edge = p->told_thinking = true;
     }
@@ -474,13 +480,13 @@ static void begin_call(reply_parser *p, const char *name, size_t len)
 {
     if (p->state == IN_THINKING) { /* a think block that was found, and not closed */
         emit(p, REPLY_REASONING, without_trailing_space(bytes_str(&p->held), p->held.len));
-        bytes_clear(&p->held);
+        drop_held(p);
     }
     emit(p, REPLY_CONTENT, without_trailing_space(bytes_str(&p->held), p->held.len));
     if (!p->at_edge) {
         emit(p, REPLY_BLANK, p->held.len);
     }
-    bytes_clear(&p->held);
+    drop_held(p);
     p->state = IN_CONTENT;
     p->at_edge = true; /* white space behind it is dropped */
     p->told_call = true;
@@ -525,7 +531,7 @@ void reply_parser_finish(reply_parser *p, bool was_cut)
     } else {
         run(p, was_cut ? TOOL_CUT : TOOL_ENDED);
     }
-    bytes_clear(&p->held);
+    drop_held(p);
     p->seen = 0;
     if (p->told_call) {
         reply_pieces_add(&p->pieces, REPLY_CALL_CUT, NULL, 0);

@@ -228,7 +228,7 @@ void tool_begin(tool_reader *r, const char *name, size_t len)
     r->has_arguments = r->in_string = r->escaped = false;
     r->at_begin = true;
     r->depth = 0;
-    bytes_clear(&r->value);
+    tool_clear(r, &r->value);
     reply_pieces_add(r->out, REPLY_BLANK, r->blank, r->n_blank);
     r->n_blank = 0; /* the next call of a list has none, and the text they stood in is gone */
     reply_pieces_add(r->out, REPLY_CALL, name, len);
@@ -244,6 +244,12 @@ void tool_arguments_of(tool_reader *r, bytes *text)
     tool_arguments(r, bytes_str(text), text->len);
     r->out->failed = r->out->failed || text->failed; /* else a call with other arguments */
     bytes_deinit(text);
+}
+
+void tool_clear(tool_reader *r, bytes *text)
+{
+    r->out->failed = r->out->failed || text->failed;
+    bytes_clear(text);
 }
 
 /* Takes one closing marker, and the blanks in front of it. TOOL_MORE: there may be one. */
@@ -315,7 +321,7 @@ tool_step tool_reader_body(tool_reader *r, bytes *held, tool_end end)
         step = r->form->step(r, held, end);
     }
     if (step == TOOL_MORE && end != TOOL_GOES_ON) {
-        bytes_clear(held);
+        tool_clear(r, held);
         r->form->end_call(r, end == TOOL_CUT ? REPLY_CALL_CUT : REPLY_CALL_END);
         return TOOL_DONE;
     }
@@ -336,7 +342,7 @@ bool tool_is_name(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (!isalnum(c) && !strchr("_-.:/", c)) {
+        if (!isalnum(c) && (!c || !strchr("_-.:/", c))) {
             return false;
         }
     }

@@ -158,6 +158,8 @@ void tool_begin(tool_reader *r, const char *name, size_t len);
 void tool_arguments(tool_reader *r, const char *text, size_t len); /* hands on a piece of the arguments */
 /* Hands on what was gathered in `text`, and frees it. */
 void tool_arguments_of(tool_reader *r, bytes *text);
+/* Empties what was gathered; whoever reads the pieces hears of it if that had not found memory. */
+void tool_clear(tool_reader *r, bytes *text);
 /* Arguments that were not gone on with: "{}" if there were none, then how the call ended. */
 tool_step tool_end_plain(tool_reader *r, reply_kind how);
 /* Whether text can be the name of a function. */

@@ -137,7 +137,7 @@ static void end_word(tool_reader *r)
     const char *word = tool_value_of_python(bytes_str(&r->value), r->value.len);
     word = word ? word : bytes_str(&r->value);
     tool_arguments(r, word, strlen(word));
-    bytes_clear(&r->value);
+    tool_clear(r, &r->value);
 }
 
 /* One byte inside a string. */
@@ -166,7 +166,7 @@ static bool other_byte(tool_reader *r, bytes *out, char c)
     }
     if (r->value.len > 0) {
         tool_arguments(r, bytes_str(out), out->len);
-        bytes_clear(out);
+        tool_clear(r, out);
         end_word(r);
     }
     if (c == '{' || c == '[') {
@@ -208,17 +208,19 @@ static bool read_arguments(tool_reader *r, bytes *held, tool_end end)
 static void whole_arguments(tool_reader *r, const char *text, size_t len)
 {
     bytes copy = bytes_empty(SIZE_MAX / 2);
-    if (len > 0 && text[0] == '{') {
+    if (text[0] == '{') {
         bytes_append(&copy, text, len);
         read_arguments(r, &copy, TOOL_ENDED);
     } else {
         bytes value = bytes_empty(SIZE_MAX / 2);
         tool_value_write(&value, text, len, TOOL_OBJECT);
-        bool is_object = value.len > 0 && value.data[0] == '{';
+        const bool is_object = bytes_str(&value)[0] == '{';
         tool_arguments(r, is_object ? value.data : "{}", is_object ? value.len : 2);
+        tool_clear(r, &value);
         bytes_deinit(&value);
     }
     r->has_arguments = true;
+    tool_clear(r, &copy);
     bytes_deinit(&copy);
 }
 

@@ -120,7 +120,7 @@ static void begin_value(tool_reader *r, const char *key, size_t len)
     r->kinds = tool_def_kinds(r->tool, key, len);
     bytes_json(&text, "%-s%.*s:", r->n_members++ ? "," : "", (int)len, key);
     tool_arguments_of(r, &text);
-    bytes_clear(&r->value);
+    tool_clear(r, &r->value);
     r->in_string = r->escaped = false;
     r->at_begin = true;
     r->depth = 0;
@@ -183,7 +183,7 @@ static void end_value(tool_reader *r)
     bytes text = bytes_empty(SIZE_MAX / 2);
     tool_value_literal(&text, bytes_str(&r->value), r->value.len, syntax_of(r)->quote, r->kinds);
     tool_arguments_of(r, &text);
-    bytes_clear(&r->value);
+    tool_clear(r, &r->value);
     r->state = IN_CALL;
 }
 

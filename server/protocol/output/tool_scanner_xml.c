@@ -107,7 +107,7 @@ static tool_step read_name(const char *text, size_t len, const char *name_end, c
 static tool_step read_bare_name(const char *text, size_t len, const char **name, size_t *n, size_t *used)
 {
     size_t at = 0;
-    while (at < len && at < TOOL_NAME_BYTES && text[at] != '\n' && text[at] != '<') {
+    while (at < len && at <= TOOL_NAME_BYTES && text[at] != '\n' && text[at] != '<') {
         at++;
     }
     *name = text;
@@ -175,7 +175,7 @@ static void begin_value(tool_reader *r, const char *key, size_t len, unsigned ki
     r->kinds = r->kinds & kinds ? r->kinds & kinds : r->kinds;
     bytes_json(&text, "%-s%.*s:%-s", r->n_members++ ? "," : "", (int)len, key, is_streamed(r) ? "\"" : "");
     tool_arguments_of(r, &text);
-    bytes_clear(&r->value);
+    tool_clear(r, &r->value);
     r->state = IN_VALUE;
     r->at_begin = s->has_line_breaks;
 }

@@ -217,7 +217,7 @@ void tool_set_destroy(tool_set *set)
 
 static bool is_name(const char *name, const char *text, size_t len)
 {
-    return strncmp(name, text, len) == 0 && name[len] == '\0';
+    return strlen(name) == len && memcmp(name, text, len) == 0; /* there may be zeros in the text */
 }
 
 const tool_def *tool_set_find(const tool_set *set, const char *name, size_t len)

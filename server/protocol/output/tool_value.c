@@ -272,16 +272,20 @@ static unsigned container_kind(const json *v)
     return json_is(v, JSON_OBJECT) ? TOOL_OBJECT : json_is(v, JSON_ARRAY) ? TOOL_ARRAY : 0;
 }
 
-static json_doc *parse(const char *text, size_t len)
+/* The text as JSON; NULL: it is none, or there is no memory, and `out` has failed. */
+static json_doc *parse(bytes *out, const char *text, size_t len)
 {
     json_doc *doc = NULL;
-    return json_parse(&doc, text, len, LIMIT_JSON_DEPTH, NULL) == ERR_OK ? doc : NULL;
+    if (json_parse(&doc, text, len, LIMIT_JSON_DEPTH, NULL) == ERR_NOMEM) {
+        bytes_fail_memory(out);
+    }
+    return doc;
 }
 
 /* Appends the text if it is JSON of an allowed kind. */
 static bool write_if_container(bytes *out, const char *text, size_t len, unsigned kinds)
 {
-    json_doc *doc = parse(text, len);
+    json_doc *doc = parse(out, text, len);
     bool fits = doc && (container_kind(json_root(doc)) & kinds) != 0;
     if (fits) {
         bytes_append(out, text, len);
@@ -299,7 +303,7 @@ static bool write_container(bytes *out, const char *text, size_t len, unsigned k
         return true;
     }
     if (text[0] == '"') {
-        json_doc *doc = kinds & TOOL_STRING ? NULL : parse(text, len);
+        json_doc *doc = kinds & TOOL_STRING ? NULL : parse(out, text, len);
         const char *inner = doc ? json_str(json_root(doc), NULL) : NULL;
         bool fits = inner && write_if_container(out, inner, strlen(inner), kinds);
         json_free(doc);
@@ -307,7 +311,8 @@ static bool write_container(bytes *out, const char *text, size_t len, unsigned k
     }
     bytes converted = bytes_empty(SIZE_MAX / 2);
     literal_to_json(&converted, text, len, NULL, false);
-    bool fits = !converted.failed && write_if_container(out, bytes_str(&converted), converted.len, kinds);
+    bytes_fail_as(out, &converted);
+    bool fits = write_if_container(out, bytes_str(&converted), converted.len, kinds);
     bytes_deinit(&converted);
     return fits;
 }
@@ -339,7 +344,7 @@ void tool_value_write(bytes *out, const char *text, size_t len, unsigned kinds)
     if ((kinds & (TOOL_OBJECT | TOOL_ARRAY)) && write_container(out, word, n, kinds)) {
         return;
     }
-    json_doc *doc = kinds & TOOL_STRING ? NULL : parse(word, n);
+    json_doc *doc = kinds & TOOL_STRING ? NULL : parse(out, word, n);
     if (doc) {
         bytes_append(out, word, n);
     } else {
@@ -362,7 +367,8 @@ void tool_value_literal(bytes *out, const char *text, size_t len, const char *qu
     }
     bytes converted = bytes_empty(SIZE_MAX / 2);
     literal_to_json(&converted, text, len, quote, true);
-    json_doc *doc = converted.failed ? NULL : parse(bytes_str(&converted), converted.len);
+    bytes_fail_as(out, &converted);
+    json_doc *doc = parse(out, bytes_str(&converted), converted.len);
     const char *string = doc ? json_str(json_root(doc), NULL) : NULL;
     if (string && (kinds & TOOL_STRING)) {
         bytes_append(out, converted.data, converted.len);
@@ -373,7 +379,6 @@ void tool_value_literal(bytes *out, const char *text, size_t len, const char *qu
     } else {
         bytes_append_json(out, text, len);
     }
-    out->failed = out->failed || converted.failed;
     json_free(doc);
     bytes_deinit(&converted);
 }

@@ -8,6 +8,9 @@
 
 #include "tests/alloc_fail.h"
 #include "tests/check.h"
+#include "tests/server/protocol/tool_writer.h"
+#include "tests/server/protocol/tools_of.h"
+#include "tests/server/protocol/transcript.h"
 
 static char room[1 << 16];
 
@@ -147,8 +150,112 @@ static err_code vectors(void *context)
     return out.failed ? ERR_NOMEM : is_whole ? ERR_OK : ERR_INTERNAL;
 }
 
+typedef struct calls_case {
+    const tool_form *form;
+    const json *tools;
+    bytes text, whole; /* what the model writes; what comes of it without a failure */
+} calls_case;
+
+/* Calls come out whole, or whoever reads hears of it. */
+static err_code read_calls(void *context)
+{
+    calls_case *c = context;
+    bytes out = {.data = room, .cap = sizeof room - 1, .max = sizeof room - 1};
+    tool_set *tools = NULL;
+    reply_parser p;
+    err_detail d = {0};
+    if (tool_set_create(&tools, c->tools, &d) != ERR_OK) {
+        return strcmp(d.text, "no memory for the tools of this request") == 0 ? ERR_NOMEM : ERR_INTERNAL;
+    }
+    reply_parser_init(
+        &p, &(reply_rules){
+                .form = c->form, .think = tool_writer_think(c->form), .may_think = true, .tools = tools});
+    for (size_t at = 0; at < c->text.len; at += 7) {
+        const size_t left = c->text.len - at;
+        reply_parser_push(&p, c->text.data + at, left < 7 ? left : 7);
+    }
+    reply_parser_finish(&p, false);
+    const bool has_lost = p.pieces.failed || p.held.failed || p.reader.value.failed;
+    transcript_write(&out, &p.pieces);
+    reply_parser_deinit(&p);
+    tool_set_destroy(tools);
+    if (c->whole.len == 0) {
+        bytes_append(&c->whole, out.data, out.len);
+    }
+    const bool is_same = out.len == c->whole.len && memcmp(out.data, c->whole.data, out.len) == 0;
+    if (!has_lost && !is_same) {
+        fprintf(stderr, "%s: %.*s\n", c->form->name, (int)out.len, room);
+    }
+    return has_lost ? ERR_NOMEM : is_same ? ERR_OK : ERR_INTERNAL;
+}
+
+static void check_calls_of(calls_case *c)
+{
+    CHECK_INT(read_calls(c), ERR_OK);
+    CHECK(alloc_fail_each(read_calls, c, 1000) > 10);
+    bytes_deinit(&c->text);
+    bytes_deinit(&c->whole);
+}
+
+static void test_calls(void)
+{
+#define LONG "many words, in more than a few bytes of memory, so that there is not enough"
+    static const struct {
+        const tool_form *form;
+        const char *text, *whole;
+    } OTHERS[] = {
+        {&TOOL_FORM_HERMES,
+         "<think>" LONG "</think>\n\n" LONG "\n<tool_call>{\"arguments\": {\"s\": \"" LONG
+         "\"}, \"name\": \"f\"}</tool_call>\n" LONG,
+         "R{" LONG "}C{" LONG "}[f {\"s\": \"" LONG "\"}]C{" LONG "}"},
+        {&TOOL_FORM_HERMES,
+         "<tool_call>{\"arguments\": \"{\\\"s\\\": \\\"" LONG "\\\"}\", \"name\": \"f\"}</tool_call>",
+         "[f {\"s\": \"" LONG "\"}]"},
+        {&TOOL_FORM_XML,
+         "<tool_call><function=f><parameter=o>{'" LONG "': None}</parameter><parameter=o>\"{\\\"a\\\": 1}\""
+         "</parameter><parameter=any>" LONG "</parameter></function></tool_call>",
+         "[f {\"o\":{\"" LONG "\": null},\"o\":{\"a\": 1},\"any\":\"" LONG "\"}]"},
+        {&TOOL_FORM_HARMONY,
+         "<|channel|>analysis<|message|>" LONG "<|end|><|start|>assistant<|channel|>final<|message|>" LONG
+         "<|end|><|start|>assistant<|channel|>commentary to=functions.f<|message|>{\"s\":\"" LONG
+         "\"}<|call|>" LONG,
+         "R{" LONG "}C{" LONG "}[f {\"s\":\"" LONG "\"}]C{" LONG "}"},
+    };
+    static const char CALLS[] =
+        "[{\"name\":\"f\",\"arguments\":{\"s\":\"many words, in more than a few bytes of memory\",\"i\":7,"
+        "\"o\":{\"a\":[1,{\"b\":\"c d\"}]},\"a\":[\"x\",null]}},{\"name\":\"g\",\"arguments\":{}}]",
+                      TOOLS[] =
+                          "[{\"function\":{\"name\":\"f\",\"parameters\":{\"properties\":{\"s\":{\"type\":"
+                          "\"string\"},\"i\":{\"type\":\"integer\"},\"o\":{\"type\":\"object\"},\"a\":{"
+                          "\"anyOf\":[{\"type\":\"array\"},{\"type\":\"null\"}]}}}}},"
+                          "{\"function\":{\"name\":\"g\"}}]";
+    json_doc *calls = NULL, *tools = NULL;
+    CHECK(json_parse(&calls, CALLS, sizeof CALLS - 1, 32, NULL) == ERR_OK);
+    CHECK(json_parse(&tools, TOOLS, sizeof TOOLS - 1, 32, NULL) == ERR_OK);
+    for (size_t w = 0; w < ARRAY_LEN(TOOL_WRITERS); w++) {
+        calls_case c = {.form = TOOL_WRITERS[w].form,
+                        .tools = json_root(tools),
+                        .text = bytes_empty(4096),
+                        .whole = bytes_empty(4096)};
+        tool_writer_calls(&c.text, &TOOL_WRITERS[w], json_root(calls));
+        check_calls_of(&c);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(OTHERS); i++) {
+        calls_case c = {.form = OTHERS[i].form,
+                        .tools = json_root(tools),
+                        .text = bytes_empty(4096),
+                        .whole = bytes_empty(4096)};
+        bytes_append_str(&c.text, OTHERS[i].text);
+        bytes_append_str(&c.whole, OTHERS[i].whole);
+        check_calls_of(&c);
+    }
+    json_free(calls);
+    json_free(tools);
+}
+
 int main(void)
 {
+    test_calls();
     reply_options opt;
     reply_options_init(&opt);
     CHECK(alloc_fail_each(answer, &opt, 1000) > 10);
