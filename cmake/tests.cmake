@@ -224,6 +224,8 @@ list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_engine_transcripts PRIVATE ${failing})
 target_link_options(test_numa PRIVATE -Wl,--wrap=calloc,--wrap=pthread_create,--wrap=pthread_setaffinity_np)
 target_link_options(test_chat_line PRIVATE -Wl,--wrap=read)
+target_link_options(test_context_fit PRIVATE -Wl,--wrap=arena_calloc,--wrap=engine_get_info,--wrap=gen_request_get_info
+    -Wl,--wrap=gen_request_free)
 set(failing calloc malloc write pthread_create open fcntl)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_write_queue PRIVATE ${failing})

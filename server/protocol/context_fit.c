@@ -394,11 +394,13 @@ err_code context_fit_prepare(gen_request **out, context_fit *fit, err_detail *d)
     err = apply_all(fit, out, err, d);
     if (err == ERR_OK && r->compact_at > 0 && fit->n_original > r->compact_at && has_past(r->in)) {
         gen_request_free(*out);
+        *out = NULL;
         fit->asks_summary = true;
         context_fit_ask_summary(r, engine_get_info(fit->e));
         err = r->error.code == ERR_OK ? prepare_seen(fit, out, d) : r->error.code;
     }
-    if (err != ERR_OK) {
+    if (err != ERR_OK) { /* of an edit there may be one without it */
+        gen_request_free(*out);
         *out = NULL;
     }
     while (err == ERR_CONTEXT && r->drops_oldest && d->amount > 0 && /* a quarter is left for the answer */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/media/data_uri.h"
+
 /* What a Qwen3-Reranker was trained with, word for word. */
 static const char JUDGE[] =
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the "
@@ -189,19 +191,6 @@ err_code rerank_request_prepare(gen_request **out, const api_request *r, const c
 
 /* ---- replies ---- */
 
-static void write_base64(bytes *out, const uint8_t *data, size_t n)
-{
-    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < n; i += 3) {
-        const size_t left = n - i;
-        const uint32_t v = (uint32_t)data[i] << 16 | (left > 1 ? (uint32_t)data[i + 1] << 8 : 0) |
-                           (left > 2 ? (uint32_t)data[i + 2] : 0);
-        const char four[4] = {DIGITS[v >> 18], DIGITS[v >> 12 & 63], left > 1 ? DIGITS[v >> 6 & 63] : '=',
-                              left > 2 ? DIGITS[v & 63] : '='};
-        bytes_append(out, four, sizeof four);
-    }
-}
-
 /* The first `size` numbers, scaled to length 1: floats in little-endian order, or a list. */
 static void write_vector(bytes *out, const float *v, size_t size, bool is_base64)
 {
@@ -225,7 +214,7 @@ static void write_vector(bytes *out, const float *v, size_t size, bool is_base64
         }
     }
     if (is_base64) {
-        write_base64(out, (const uint8_t *)raw.data, raw.len);
+        base64_encode(out, (const uint8_t *)raw.data, raw.len);
     }
     out->failed = out->failed || raw.failed;
     bytes_deinit(&raw);

@@ -116,11 +116,31 @@ static void test_pieces(void)
     bytes_deinit(&other);
 }
 
+/* A folder's name leaves room for the names below it; what does not is refused before anything is made. */
+static void test_long_name(void)
+{
+    enum { TOO_LONG = sizeof((history_store *)0)->dir };
+    char path[TOO_LONG + 1];
+    history_store *st = NULL;
+    err_detail d = {0};
+    const size_t n = strlen(folder("long"));
+    memcpy(path, folder("long"), n);
+    memset(path + n, '/', TOO_LONG - n);
+    path[TOO_LONG] = '\0';
+    CHECK_INT(history_store_open(&st, &(history_options){.dir = path, .quota = QUOTA}, &d), ERR_INVALID);
+    CHECK_STR(d.text, "the name of the history folder is too long");
+    path[TOO_LONG - 1] = '\0';
+    CHECK_OK(history_store_open(&st, &(history_options){.dir = path, .quota = QUOTA}, &d), d);
+    CHECK_OK(check_store(st, &d), d);
+    history_store_close(st);
+}
+
 int main(void)
 {
     signal(SIGXFSZ, SIG_IGN);
     folder_make(root);
     test_limited();
     test_pieces();
+    test_long_name();
     CHECK_DONE();
 }

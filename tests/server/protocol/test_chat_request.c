@@ -613,6 +613,64 @@ static void test_form(void)
 #undef TOOLS
 }
 
+static void add_paths(bytes *out, const grammar_spec *spec)
+{
+    if (spec->path) {
+        bytes_printf(out, "%s ", spec->path);
+    }
+    for (size_t i = 0; i < spec->n_items; i++) {
+        add_paths(out, &spec->items[i]);
+    }
+}
+
+/* A schema that cannot be kept is named where it stands in the request. */
+static void test_forced_paths(void)
+{
+#define SOME(list) "{\"type\":\"allowed_tools\",\"mode\":\"required\",\"tools\":[" list "]}"
+#define WITHIN(list)                                                                                         \
+    "{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":\"required\",\"tools\":[" list "]}}"
+    static const struct {
+        const char *choice[2], *paths[2]; /* of chats, of responses */
+    } ROWS[] = {
+        {{"\"required\"", "\"required\""},
+         {"tools[0].function.parameters tools[1].function.parameters tools[2].function.parameters ",
+          "tools[0].parameters tools[1].parameters tools[2].parameters "}},
+        {{NESTED("g"), FLAT("g")}, {"tools[1].function.parameters ", "tools[1].parameters "}},
+        {{WITHIN(NESTED("h") "," NESTED("g")), SOME(FLAT("h") "," FLAT("g"))},
+         {"tools[1].function.parameters tools[2].function.parameters ",
+          "tools[1].parameters tools[2].parameters "}},
+        {{"\"auto\"", "\"auto\""}, {"", ""}},
+    };
+    for (size_t i = 0; i < 2 * ARRAY_LEN(ROWS); i++) {
+        const size_t is_flat = i % 2;
+        char body[1024];
+        api_request r;
+        err_detail d = {0};
+        bytes found = bytes_empty(1024);
+        snprintf(body, sizeof body,
+                 "{\"%s\":[{\"role\":\"user\",\"content\":\"q\"}],\"parallel_tool_calls\":false,"
+                 "\"tools\":[%s],\"tool_choice\":%s}",
+                 is_flat ? "input" : "messages",
+                 is_flat ? FLAT("f") "," FLAT("g") "," FLAT("h")
+                         : NESTED("f") "," NESTED("g") "," NESTED("h"),
+                 ROWS[i / 2].choice[is_flat]);
+        api_request_init(&r);
+        r.form = &TOOL_FORM_HERMES;
+        CHECK_OK(is_flat ? responses_request_parse(&r, body, strlen(body), false, NULL, &d)
+                         : chat_request_parse(&r, body, strlen(body), NULL, &d),
+                 d);
+        if (r.in->form) {
+            add_paths(&found, r.in->form);
+        }
+        CHECK_STR(bytes_str(&found), ROWS[i / 2].paths[is_flat]);
+        CHECK(r.in->form_is_calls == (r.in->form != NULL));
+        bytes_deinit(&found);
+        api_request_deinit(&r);
+    }
+#undef SOME
+#undef WITHIN
+}
+
 /* A large variable of the template is taken with an effort beside it as it is without. */
 static void test_large_kwargs(void)
 {
@@ -637,6 +695,7 @@ int main(void)
 {
     test_conversation();
     test_form();
+    test_forced_paths();
     test_large_kwargs();
     test_allowed_tools();
     test_tool_history();
