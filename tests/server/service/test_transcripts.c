@@ -13,6 +13,8 @@
  * its lines are sent as they stand; CUT: and nothing more will come. LEAVE TEXT before a request: its client is gone once it has
  * TEXT, or with LEAVE /PATH TEXT once that page says so; "leave" in a WebSocket likewise. END TEXT and END /PATH TEXT before the last
  * request of a file: the server is told to end then, and the reply is what comes all the same; "end" in a WebSocket likewise.
+ * "http [KEY] METHOD /PATH [BODY]" in a WebSocket: a request beside it; "chunk HEAD N": a frame with a head in hexadecimals and
+ * N bytes behind it.
  * UNTIL /PATH TEXT waits until the page says so. KEEP NAME before a request: its reply is read by TAKE NAME, before that by READ NAME
  * TEXT as far as a text. FILE NAME and GONE NAME make and remove a file in FOLDER.
  *
@@ -20,6 +22,8 @@
  * sent, among the lines of RAW and, as "later", in a WebSocket, which shows events of
  * statistics from "stats" on; behind it may stand what is waited for first, as with UNTIL. Times are
  * then seconds since the start, and durations exact. Double of the engine: what stalls goes on when there is a FOLDER/go.
+ *
+ * LOADING: the model is FOLDER/models/ash, and its load goes on until there is no file "slow" in its folder any more.
  *
  * What is not the same each time is written as a sign: ids
  * as #1, #2, ... (in requests too), times @+SECONDS or @TIME, durations ~. Streamed texts are joined. PARLEY_WRITE=1 writes
@@ -187,11 +191,17 @@ static void add_frame(bytes *out, unsigned char opcode, const char *data, size_t
     size_t len = 2;
     if (n < 126) {
         head[1] = (unsigned char)(0x80 | n);
-    } else {
+    } else if (n < 65536) {
         head[1] = 0x80 | 126;
         head[2] = (unsigned char)(n >> 8);
         head[3] = (unsigned char)n;
         len = 4;
+    } else {
+        head[1] = 0x80 | 127;
+        for (int i = 0; i < 8; i++) {
+            head[2 + i] = (unsigned char)((uint64_t)n >> 8 * (7 - i));
+        }
+        len = 10;
     }
     bytes_append(out, head, len + 4);
     bytes_append(out, data, n);
@@ -236,6 +246,48 @@ static bool take_frames(const script *s, bytes *in, size_t *at, bytes *shown)
     return false;
 }
 
+/* A frame of bytes: those of the hexadecimals, and for "chunk" as many as the number behind them says. */
+static void add_bytes(bytes *out, const char *hex)
+{
+    bytes data = bytes_empty(BYTES);
+    for (; isxdigit((unsigned char)hex[0]) && isxdigit((unsigned char)hex[1]); hex += 2) {
+        const char pair[3] = {hex[0], hex[1], '\0'};
+        bytes_append_char(&data, (char)strtol(pair, NULL, 16));
+    }
+    for (long n = *hex == ' ' ? strtol(hex, NULL, 10) : 0; n > 0; n--) {
+        bytes_append_char(&data, 'a');
+    }
+    add_frame(out, 2, data.data, data.len);
+    bytes_deinit(&data);
+}
+
+/* "[KEY] METHOD /PATH [BODY]": appends the first line of its reply, all of which has come. */
+static void ask_beside(const script *s, bytes *shown, const char *what)
+{
+    bytes sent = bytes_empty(BYTES), got = bytes_empty(BYTES);
+    const char *method = strstr(what, " /"), *path = method + 1, *rest = path + strcspn(path, " ");
+    CHECK(method != NULL);
+    while (method > what && method[-1] != ' ') {
+        method--;
+    }
+    const char *body = *rest ? rest + 1 : "";
+    bytes_printf(&sent, "%.*s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n", (int)(rest - method),
+                 method);
+    if (method > what) {
+        bytes_printf(&sent, "Authorization: Bearer %.*s\r\n", (int)(method - 1 - what), what);
+    }
+    bytes_printf(&sent, "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", strlen(body),
+                 body);
+    const int fd = open_socket(s);
+    send_all(fd, sent.data, sent.len);
+    receive(fd, &got, NULL);
+    close(fd);
+    bytes_printf(shown, "(%.*s: %.*s)\n", (int)(rest - method), method, (int)strcspn(bytes_str(&got), "\r\n"),
+                 bytes_str(&got));
+    bytes_deinit(&sent);
+    bytes_deinit(&got);
+}
+
 static void ask_socket(script *s, const char *head, const char *body)
 {
     bytes sent = bytes_empty(BYTES), got = bytes_empty(BYTES), shown = bytes_empty(BYTES);
@@ -269,6 +321,7 @@ static void ask_socket(script *s, const char *head, const char *body)
             const char *next = bytes_str(&known);
             const size_t len = known.len;
             if (strncmp(next, "wait ", 5) == 0 || strncmp(next, "later ", 6) == 0 ||
+                strncmp(next, "http ", 5) == 0 ||
                 strcmp(next, "leave") == 0) { /* what stands in a row is sent at once */
                 send_all(fd, sent.data, sent.len);
                 bytes_clear(&sent);
@@ -311,14 +364,10 @@ static void ask_socket(script *s, const char *head, const char *body)
             } else if (strcmp(next, "leave") == 0) {
                 is_over = true;
                 shutdown(fd, SHUT_RDWR);
-            } else if (len > 7 && strncmp(next, "binary ", 7) == 0) {
-                char data[512];
-                size_t n = 0;
-                for (size_t i = 7; i + 1 < len && n < sizeof data; i += 2) {
-                    const char pair[3] = {next[i], next[i + 1], '\0'};
-                    data[n++] = (char)strtol(pair, NULL, 16);
-                }
-                add_frame(&sent, 2, data, n);
+            } else if (strncmp(next, "http ", 5) == 0) {
+                ask_beside(s, &shown, next + 5);
+            } else if (strncmp(next, "binary ", 7) == 0 || strncmp(next, "chunk ", 6) == 0) {
+                add_bytes(&sent, strchr(next, ' ') + 1);
             } else {
                 add_frame(&sent, 1, next, len);
             }
@@ -592,6 +641,10 @@ static void run(const char *path)
     if (strstr(s.text, "FOLDER/models")) {
         make_models(&s);
     }
+    const bool is_loading = strstr(s.text, "\nLOADING\n") != NULL;
+    if (is_loading) {
+        make_file(s.folder, "models/ash/slow", "");
+    }
     if (strstr(s.text, "FOLDER/hub")) {
         make_cache(&s);
     }
@@ -607,7 +660,7 @@ static void run(const char *path)
     serve_thread *other = strstr(s.text, "!! ") == s.text ? start(&s, &f_other, "!! ", &s.other) : NULL;
     s.server = start(&s, &f, "! ", &s.port);
     snprintf(s.health, sizeof s.health, "%s/health", f.serve.path_prefix ? f.serve.path_prefix : "");
-    wait_for(&s, s.health, " 200 ");
+    wait_for(&s, s.health, is_loading ? " 503 " : " 200 ");
     for (size_t i = 0; f.tools && i < f.tools->n; i++) {
         const mcp_server_config *c = &f.tools->servers[i];
         char ready[160];
