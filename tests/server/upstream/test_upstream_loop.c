@@ -548,6 +548,89 @@ static void test_told(void)
     upstreams_destroy(all);
 }
 
+/* Whether each name is one of theirs, what it stands for, and what comes of a body that names none of them. */
+static void tell_names(bytes *out, upstreams *u)
+{
+    static const char *const NAMES[] = {"",      "default",  "gpu/m", "gpu/none", "gpu",  "gp/m",
+                                        "far/x", "far/eyes", "new/x", "big",      "lost", "nobody"};
+    json_doc *body = NULL;
+    CHECK_INT(json_parse(&body, "{\"prompt\":\"four\"}", 17, 9, NULL), ERR_OK);
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        upstream_model m = {0};
+        err_code code = ERR_OK;
+        err_detail d = {0};
+        const upstream_search found = upstreams_find(u, NAMES[i], &m, &code, &d);
+        bytes_printf(out, "%s:%s found %d, %s %s %s %s", NAMES[i],
+                     upstreams_is_named(u, NAMES[i]) ? " named," : "", (int)found, m.name, err_name(code),
+                     d.name, d.text);
+        if (found == UPSTREAM_FOUND) {
+            bytes_printf(out, " of %zu: context %d %d, images %d %zu, videos %d", m.server, m.info.n_ctx,
+                         m.info.n_ctx_train, m.info.has_vision, (size_t)m.info.max_images, m.info.has_video);
+        }
+        bytes_append_char(out, '\n');
+        if (u) {
+            bytes_append_str(out, upstreams_write_model(u, out, NAMES[i], 1700000000) ? "\n" : "");
+        }
+    }
+    for (int64_t queue = 2; queue <= 3; queue++) {
+        const upstream_case c = {.queue = queue};
+        const upstream_rule *rule = upstreams_route(u, json_root(body), c, NULL, NULL);
+        bytes_printf(out, "%d wait: %s\n", (int)queue, rule ? rule->text : "here");
+    }
+    bytes_printf(out, "local only: %d\n", upstreams_is_local_only(u));
+    json_free(body);
+}
+
+/* Lists and names, while servers are not reached yet, have models of each kind, and are gone; and without servers. */
+static void test_lists(void)
+{
+    static const char *const MODELS[] = {
+        "{\"data\":[{\"id\":\"m\",\"owned_by\":\"vllm\",\"max_model_len\":4096},{\"id\":\"words\","
+        "\"architecture\":"
+        "{\"input_modalities\":[\"text\"]}}]}",
+        "{\"data\":[{\"id\":\"x\",\"architecture\":{\"input_modalities\":[\"text\"]}},{\"id\":\"eyes\","
+        "\"meta\":{\"n_ctx\":"
+        "77},\"architecture\":{\"input_modalities\":[\"text\",\"image\",\"video\"]}}]}"};
+    static const char *const VIDEOS[] = {NULL, "gpu=url,far=none", "gpu=none,far=url",
+                                         "gpu=frames,far=frames"};
+    const upstream_hooks hooks = {.on_event = on_event};
+    err_detail d = {0};
+    bytes out = bytes_empty(1 << 18);
+    for (size_t i = 0; i < 4 * 4; i++) {
+        const upstream_settings settings = {
+            .servers =
+                "gpu=http://127.0.0.1:1,http://127.0.0.1:2,far=http://127.0.0.1:3,new=http://127.0.0.1:4",
+            .models = "big=gpu/m,lost=far/gone",
+            .videos = VIDEOS[i / 4],
+            .rules = i / 4 == 1 ? NULL : "when queue > 2 use big",
+            .local_only = i / 4 == 3};
+        CHECK_OK(upstreams_create(&all, &settings, &hooks, &d), d);
+        for (size_t k = 0; k < 2; k++) {
+            server_state *s = &all->servers[k];
+            if (i % 4 > k) { /* none, the first one, both; then they are gone */
+                CHECK_OK(upstream_models_read(&s->models, MODELS[k], strlen(MODELS[k]), &d), d);
+                s->was_reached = true;
+                s->replicas[s->n_replicas - 1].state = i % 4 == 3 ? REPLICA_DOWN : REPLICA_UP;
+            }
+        }
+        snprintf(all->servers[2].replicas[0].why, UPSTREAM_WHY_MAX, "%s", i % 2 ? "it sleeps" : "");
+        bytes_printf(&out, "--- videos %s, %zu\n", VIDEOS[i / 4] ? VIDEOS[i / 4] : "as they are", i % 4);
+        tell_names(&out, all);
+        for (int is_first = 0; is_first < 2; is_first++) {
+            bytes_printf(&out, " (%zu)\n", upstreams_write_models(all, &out, is_first, 1700000000));
+        }
+        upstreams_write_status(all, &out);
+        bytes_append_char(&out, '\n');
+        all->has_thread = false;
+        upstreams_destroy(all);
+    }
+    bytes_append_str(&out, "--- no servers\n");
+    tell_names(&out, NULL);
+    upstreams_cancel(NULL, 1);
+    recorded_check("server/upstream/lists.txt", bytes_str(&out));
+    bytes_deinit(&out);
+}
+
 int main(void)
 {
     log_set_level(LOG_OFF);
@@ -565,6 +648,7 @@ int main(void)
     test_rest();
     test_looks();
     test_told();
+    test_lists();
     made_up_close();
     fetch_stop();
     CHECK_DONE();
