@@ -50,7 +50,7 @@ static void set_state(replica *r, replica_state state, const char *why)
     } else if (is_news) {
         log_warn("upstream", "%s at %s: %s", name_of(u, r->server), r->url, why);
     }
-    if (is_news && u->hooks.on_change) {
+    if (is_news) {
         u->hooks.on_change(u->hooks.ctx);
     }
 }
@@ -68,8 +68,6 @@ static void set_models(replica *r, upstream_models *fresh)
     pthread_mutex_unlock(&u->lock);
     if (is_news) {
         log_info("upstream", "%s has %zu models", name_of(u, r->server), s->models.n);
-    }
-    if (is_news && u->hooks.on_change) {
         u->hooks.on_change(u->hooks.ctx);
     }
 }
@@ -227,25 +225,21 @@ static int say_due(upstreams *u, int most_ms)
 static void leave(upstream_run *run, bool has_failed)
 {
     upstreams *u = run->all;
-    if (run->at) {
-        pthread_mutex_lock(&u->lock);
-        run->at->n_running--;
-        run->at->n_failed += has_failed;
-        pthread_mutex_unlock(&u->lock);
-        run->at = NULL;
-    }
+    pthread_mutex_lock(&u->lock);
+    run->at->n_running--;
+    run->at->n_failed += has_failed;
+    pthread_mutex_unlock(&u->lock);
+    run->at = NULL;
 }
 
 /* The end of an answer says something of who gave it. */
 static void judge(replica *r, bool has_failed)
 {
-    if (r) {
-        r->n_bad = has_failed ? r->n_bad + 1 : 0;
-        if (r->n_bad >= BAD_ANSWERS && r->state == REPLICA_UP && r->all->servers[r->server].n_replicas > 1) {
-            set_state(r, REPLICA_DOWN, "its answers fail");
-            r->next_check_ms = clock_ms() + EJECTED_MS;
-            r->n_bad = 0;
-        }
+    r->n_bad = has_failed ? r->n_bad + 1 : 0;
+    if (r->n_bad >= BAD_ANSWERS && r->state == REPLICA_UP && r->all->servers[r->server].n_replicas > 1) {
+        set_state(r, REPLICA_DOWN, "its answers fail");
+        r->next_check_ms = clock_ms() + EJECTED_MS;
+        r->n_bad = 0;
     }
 }
 
@@ -326,7 +320,7 @@ static bool may_retry(const upstream_run *run, http_end how)
     const int status = run->reply.status;
     const bool is_busy = how == HTTP_DONE && (status == 502 || status == 503 || status == 504);
     const server_state *s = &run->all->servers[run->request->server];
-    return run->at && !run->has_begun &&
+    return !run->has_begun &&
            (is_busy || how == HTTP_UNREACHABLE || how == HTTP_BROKEN || how == HTTP_UNTRUSTED ||
             how == HTTP_NO_TLS) &&
            run->tried != (1U << s->n_replicas) - 1;
@@ -343,7 +337,7 @@ static void on_end(void *ctx, http_end how, const char *why)
         drop_run(run);
         return;
     }
-    if (how != HTTP_DONE && run->at) {
+    if (how != HTTP_DONE) {
         set_state(run->at, REPLICA_DOWN, words_of(how, why));
         run->at->next_check_ms = clock_ms() + DOWN_CHECK_MS;
     }

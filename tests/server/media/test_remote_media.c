@@ -1,6 +1,9 @@
 /* remote_media without a network: what may be named, and files below a folder. */
 #include "server/media/remote_media.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -9,8 +12,13 @@
 #include "server/media/file_writer.h"
 #include "tests/check.h"
 #include "tests/folder.h"
+#include "tests/one_fails.h"
+#include "tests/open_files.h"
 
 enum { PATH = 512 };
+
+ONE_FAILS(ssize_t, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at), (errno = EIO, -1))
+ONE_FAILS(int, fstat, (int fd, struct stat *st), (fd, st), (errno = EIO, -1))
 
 static char folder[FOLDER_NAME];
 
@@ -129,6 +137,93 @@ static void test_files(void)
     }
 }
 
+/* One image or video of a folder that is written so. */
+static err_code fetch_below(const char *below, chat_part_kind kind, const char *url, err_detail *d)
+{
+    const remote_media rm = {.folder = below, .dir = "/tmp", .max_video = 100};
+    chat_input *in = chat_input_create(1 << 20);
+    chat_part part = {.kind = kind, .url = url, .param = "p"};
+    chat_message m = {.parts = &part, .n_parts = 1};
+    memset(d, 0, sizeof *d);
+    in->messages = &m;
+    in->n_messages = 1;
+    const err_code err = remote_media_fetch(&rm, in, NULL, d);
+    CHECK(err || part.data_bytes == 5);
+    in->messages = NULL;
+    in->n_messages = 0;
+    chat_input_destroy(in);
+    return err;
+}
+
+/* The folder may be written with slashes behind it, or be a link: a file is named by either of its places, and by no name that
+ * only begins like one of them. */
+static void test_places(void)
+{
+    char link[PATH], slashes[PATH], other[PATH], url[2 * PATH_MAX];
+    err_detail d;
+    snprintf(link, sizeof link, "%s_link", folder);
+    snprintf(slashes, sizeof slashes, "%s///", folder);
+    snprintf(other, sizeof other, "%s_other", folder);
+    CHECK(symlink(folder, link) == 0);
+    const char *const folders[] = {folder, slashes, link};
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        const struct {
+            const char *begin, *end;
+            bool is_there;
+        } CASES[] = {{folder, "/a b.png", true},      {link, "/a b.png", i == 2}, {other, "/a b.png", false},
+                     {folder, "//a b.png", false},    {folder, "/", false},       {folder, "", false},
+                     {folder, "/./a b.png", false},   {"", "/a b.png", false},    {"", "a b.png", true},
+                     {folder, "/sub/a b.png", false}, {folder, "a b.png", false}};
+        for (size_t k = 0; k < ARRAY_LEN(CASES); k++) {
+            snprintf(url, sizeof url, "file://%s%s", CASES[k].begin, CASES[k].end);
+            CHECK_INT(fetch_below(folders[i], CHAT_IMAGE, url, &d), CASES[k].is_there ? ERR_OK : ERR_INVALID);
+        }
+    }
+    CHECK_INT(fetch_below(other, CHAT_IMAGE, "file:///elsewhere", &d), ERR_INVALID); /* the folder is gone */
+    for (size_t n = PATH_MAX - 2; n <= PATH_MAX; n++) { /* the longest path, and longer ones */
+        snprintf(url, sizeof url, "file://%0*d", (int)n, 0);
+        CHECK_INT(fetch_below(folder, CHAT_IMAGE, url, &d), ERR_INVALID);
+        CHECK_STR(d.name, "remote_media_refused");
+    }
+    CHECK(unlink(link) == 0);
+}
+
+/* Where a call of the system fails there is an error, and no descriptor is left. */
+static void test_failing(void)
+{
+    static const struct {
+        const char *call;
+        err_code err;
+        const char *name;
+    } CASES[] = {{"pread", ERR_INVALID, "remote_media_failed"},
+                 {"fstat", ERR_INVALID, "remote_media_refused"}};
+    char link[PATH], url[PATH + 32];
+    err_detail d;
+    snprintf(link, sizeof link, "%s_link", folder);
+    CHECK(symlink(folder, link) == 0);
+    snprintf(url, sizeof url, "file://%s/a b.png", folder);
+    const size_t n_open = open_files();
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        for (int kind = 0; kind < 2; kind++) {
+            one_fails(CASES[i].call, 1);
+            CHECK_INT(fetch_below(link, kind ? CHAT_VIDEO : CHAT_IMAGE, url, &d), CASES[i].err);
+            CHECK(one_fails_over());
+            CHECK_STR(d.name, CASES[i].name);
+        }
+    }
+    for (int n = 2; n <= 3; n++) { /* at its end */
+        one_fails("pread", n);
+        CHECK_INT(fetch_below(link, CHAT_VIDEO, url, &d), ERR_INVALID);
+        CHECK_STR(d.name, "remote_media_failed");
+    }
+    one_fails("pread", 4); /* what was fetched is read again */
+    CHECK_INT(fetch_below(link, CHAT_IMAGE, url, &d), ERR_IO);
+    CHECK_STR(d.text, "a fetched file cannot be read");
+    CHECK(one_fails_over());
+    CHECK_INT(open_files(), n_open);
+    CHECK(unlink(link) == 0);
+}
+
 /* A video that is a list of images, some of which are there already; images count against their own limit. */
 static void test_list(void)
 {
@@ -186,6 +281,8 @@ int main(void)
     folder_make(folder);
     test_check();
     test_files();
+    test_places();
+    test_failing();
     test_list();
     test_sum();
     CHECK_DONE();

@@ -2,6 +2,7 @@
  * can have, in time that is made up: the thread of the module runs as this program's own. */
 #include <stdarg.h>
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "server/media/fetch.h"
 #include "server/protocol/dialects/chat_request.h"
@@ -502,6 +503,15 @@ static void test_looks(void)
         CHECK_STR(hears(url[0], 0, acts), expected);
         CHECK_INT(n_changes, 1);
     }
+    const size_t n_long = LIMIT_UPSTREAM_EVENT_BYTES + 999;
+    char *is_long = malloc(n_long + 1);
+    CHECK(is_long != NULL);
+    const int n_head = sprintf(is_long, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"data\":[]}");
+    memset(is_long + n_head, ' ', n_long - (size_t)n_head);
+    is_long[n_long] = '\0';
+    const act too_long[] = {{0, 'L', 0, is_long}, {0.5, 'S', 1, NULL}, {0.6, 'E', 0, NULL}};
+    CHECK_HAS(hears(url[0], 0, too_long), "gpu cannot be reached: its list of models is too large\n");
+    free(is_long);
     const act none[] = {{0, 'L', 0, PLAIN("{\"data\":7}")}, {0.5, 'S', 1, NULL}, {0.6, 'E', 0, NULL}};
     CHECK_HAS(hears(url[0], 0, none), "refused upstream: gpu cannot be reached: ");
     const act other[] = {
