@@ -506,7 +506,7 @@ static void test_looks(void)
     const size_t n_long = LIMIT_UPSTREAM_EVENT_BYTES + 999;
     char *is_long = malloc(n_long + 1);
     CHECK(is_long != NULL);
-    const int n_head = sprintf(is_long, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"data\":[]}");
+    const int n_head = snprintf(is_long, n_long, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"data\":[]}");
     memset(is_long + n_head, ' ', n_long - (size_t)n_head);
     is_long[n_long] = '\0';
     const act too_long[] = {{0, 'L', 0, is_long}, {0.5, 'S', 1, NULL}, {0.6, 'E', 0, NULL}};
