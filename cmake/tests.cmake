@@ -180,6 +180,8 @@ list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_listen PRIVATE ${failing})
 target_link_options(test_mcp_wire PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
 target_link_options(test_mcp_fetch PRIVATE -Wl,--wrap=fetch_get)
+target_link_options(test_preview PRIVATE -Wl,--wrap=file_store_open,--wrap=engine_get_info,--wrap=engine_preview
+    -Wl,--wrap=media_copier_preview)
 target_link_options(test_remote_ends PRIVATE -Wl,--wrap=remote_get)
 target_link_options(test_mcp_wait PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=pthread_cond_timedwait,--wrap=clock_ms)
 target_link_options(test_mcp_pages PRIVATE -Wl,--wrap=iconv_open)
@@ -227,6 +229,6 @@ target_link_options(test_numa PRIVATE -Wl,--wrap=calloc,--wrap=pthread_create,--
 target_link_options(test_chat_line PRIVATE -Wl,--wrap=read)
 target_link_options(test_context_fit PRIVATE -Wl,--wrap=arena_calloc,--wrap=engine_get_info,--wrap=gen_request_get_info
     -Wl,--wrap=gen_request_free)
-set(failing calloc malloc write pthread_create open fcntl)
+set(failing calloc malloc write pthread_create open fcntl pread)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_write_queue PRIVATE ${failing})

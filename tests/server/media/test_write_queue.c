@@ -45,6 +45,21 @@ int __wrap_fcntl(int fd, int what, ...)
     return one_fails_now("fcntl") ? EIO_OF(-1) : __real_fcntl(fd, what, value);
 }
 
+/* What comes of reading, in turn: at most so many bytes, or errno below 0; 0: as it is. */
+static const int *reads;
+
+ssize_t __real_pread(int fd, void *out, size_t n, off_t at);
+ssize_t __wrap_pread(int fd, void *out, size_t n, off_t at);
+ssize_t __wrap_pread(int fd, void *out, size_t n, off_t at)
+{
+    const int most = reads && *reads ? *reads++ : 0;
+    if (most < 0) {
+        errno = -most;
+        return -1;
+    }
+    return __real_pread(fd, out, most && n > (size_t)most ? (size_t)most : n, at);
+}
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool is_shut;   /* {lock} */
@@ -173,6 +188,49 @@ static void test_waiting(write_queue *q, ledger *memory)
     file_writer_destroy(file_sink_take(f));
 }
 
+/* What a sink holds: what it has reserved, or more while more waits, and not any more than that. */
+static void test_reserved(write_queue *q, ledger *memory)
+{
+    enum { RESERVED = 5000, PIECES = 10 };
+    static const char piece[1000];
+    err_detail d = {0};
+    file_sink *f, *small;
+    const int empty = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    CHECK_OK(file_sink_open(&small, q, "/tmp", 100, RESERVED, &d), d);
+    CHECK_INT(ledger_get_status(memory).used, 100); /* no more than the file may have */
+    CHECK_OK(file_sink_open(&f, q, "/tmp", 1 << 20, RESERVED, &d), d);
+    CHECK_INT(ledger_get_status(memory).used, 100 + RESERVED);
+    shut(true);
+    CHECK_OK(file_sink_copy(small, empty, 0, 0, &d), d);
+    const size_t job = file_sink_waiting(small); /* of a copy nothing but that is in memory */
+    wait_for_wakes(1);                           /* the writer stands still now */
+    for (int i = 0; i < PIECES; i++) {
+        CHECK_OK(file_sink_add(f, piece, sizeof piece, &d), d);
+        const size_t waiting = (size_t)(i + 1) * (sizeof piece + job);
+        CHECK_INT(file_sink_waiting(f), waiting);
+        CHECK_INT(ledger_get_status(memory).used, 100 + (waiting > RESERVED ? waiting : RESERVED));
+    }
+    const size_t used = ledger_get_status(memory).used;
+    one_fails("malloc", 1);
+    CHECK_INT(file_sink_add(f, piece, sizeof piece, &d), ERR_NOMEM);
+    CHECK(one_fails_over());
+    CHECK_INT(ledger_get_status(memory).used, used);
+    one_fails("fcntl", 1);
+    CHECK_INT(file_sink_copy(f, empty, 0, 1, &d), ERR_IO);
+    CHECK(one_fails_over());
+    CHECK_INT(ledger_get_status(memory).used, used);
+    CHECK_INT(file_sink_queued(f), PIECES * sizeof piece);
+    shut(false);
+    wait_until_idle(f);
+    wait_until_idle(small);
+    CHECK_INT(ledger_get_status(memory).used, 100 + RESERVED);
+    CHECK(!write_queue_is_busy(q));
+    file_writer_destroy(file_sink_take(f));
+    file_writer_destroy(file_sink_take(small));
+    close(empty);
+    CHECK_INT(ledger_get_status(memory).used, 0);
+}
+
 static void test_copy(write_queue *q)
 {
     static const char text[] = "one part and another";
@@ -191,6 +249,70 @@ static void test_copy(write_queue *q)
     wait_until_idle(f);
     CHECK_OK(file_sink_error(f, &d), d);
     CHECK(has_hash(file_sink_take(f), text, sizeof text));
+}
+
+/* A file is read to its end, however little comes at once. */
+static void test_read_at(void)
+{
+    static const struct {
+        size_t n, at;
+        int reads[6], n_read;
+        const char *text;
+    } ROWS[] = {
+        {10, 0, {0}, 10, "0123456789"},
+        {4, 3, {0}, 4, "3456"},
+        {8, 1, {3, 1, 4}, 8, "12345678"},
+        {8, 5, {3, 1}, 5, "56789"},
+        {1, 10, {0}, 0, ""},
+        {0, 0, {-EIO}, 0, ""},
+        {6, 2, {-EINTR, 2, -EINTR}, 6, "234567"},
+        {6, 2, {2, -EIO}, -1, ""},
+        {6, 2, {-EAGAIN}, -1, ""},
+    };
+    err_detail d = {0};
+    file_writer *w;
+    uint8_t hash[HASH_BYTES];
+    CHECK_OK(file_writer_create(&w, "/tmp", 10, &d), d);
+    CHECK_OK(file_writer_add(w, "0123456789", 10, &d), d);
+    const int fd = file_writer_finish(w, hash);
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        char text[16] = "";
+        reads = ROWS[i].reads;
+        CHECK_INT(file_read_at(fd, text, ROWS[i].n, ROWS[i].at), ROWS[i].n_read);
+        reads = NULL;
+        if (ROWS[i].n_read >= 0) {
+            CHECK_STR(text, ROWS[i].text);
+        }
+    }
+    close(fd);
+}
+
+/* The first bytes of a file, from which its kind is told, whatever pieces it comes in. */
+static void test_head(void)
+{
+    enum { HEAD = 512, ALL = 1200 };
+    static const size_t PIECES[] = {1, 511, 512, 513, 1200};
+    static uint8_t text[ALL];
+    err_detail d = {0};
+    for (size_t i = 0; i < ALL; i++) {
+        text[i] = (uint8_t)(i * 7 + i / 256);
+    }
+    for (size_t i = 0; i < sizeof PIECES / sizeof *PIECES; i++) {
+        file_writer *w;
+        size_t n = 0;
+        CHECK_OK(file_writer_create(&w, "/tmp", ALL, &d), d);
+        for (size_t at = 0; at < ALL; at += PIECES[i]) {
+            const size_t step = ALL - at < PIECES[i] ? ALL - at : PIECES[i];
+            CHECK_OK(file_writer_add(w, text + at, 0, &d), d);
+            CHECK_OK(file_writer_add(w, text + at, step, &d), d);
+            CHECK_INT(file_writer_bytes(w), at + step);
+            CHECK(memcmp(file_writer_head(w, &n), text, at + step < HEAD ? at + step : HEAD) == 0);
+            CHECK_INT(n, at + step < HEAD ? at + step : HEAD);
+        }
+        CHECK_INT(file_writer_add(w, text, 1, &d), ERR_LIMIT);
+        CHECK_INT(file_writer_bytes(w), ALL);
+        CHECK(has_hash(w, text, ALL));
+    }
 }
 
 /* A fault stays, and what follows it is not written. */
@@ -312,6 +434,9 @@ int main(void)
     CHECK(q != NULL);
     test_order(q);
     test_waiting(q, memory);
+    test_reserved(q, memory);
+    test_read_at();
+    test_head();
     test_copy(q);
     test_fault(q);
     CHECK_OK(file_sink_open(&left, q, "/tmp", 100, 50, &d), d);
