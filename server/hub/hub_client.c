@@ -50,19 +50,16 @@ void hub_client_destroy(hub_client *c)
 
 /* ---- where bytes go ---- */
 
+/* How much is there before a transfer: none of a document, which is cleared where each begins. */
 static int64_t there(const hub_task *t)
 {
-    return t->file ? t->blob.at : (int64_t)t->into->len;
+    return t->file ? t->blob.at : 0;
 }
 
 static bool begin_anew(hub_task *t)
 {
     t->at = 0;
-    if (!t->file) {
-        bytes_clear(t->into);
-        return true;
-    }
-    return hub_blob_restart(&t->blob);
+    return !t->file || hub_blob_restart(&t->blob);
 }
 
 static const char *name_of(const hub_task *t)

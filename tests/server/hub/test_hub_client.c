@@ -489,6 +489,124 @@ static void test_locks(void)
     file.path[0] = '\0';
 }
 
+/* ---- step by step ---- */
+
+static bytes trace;
+static size_t n_traced;
+static char last_step[128];
+static int last_wait = -1;
+
+/* Each change of what the tasks have, and of how long is waited for more. */
+static void look_at_tasks(void *ctx)
+{
+    static const char PHASES[] = {[HUB_WAITING] = 'w',
+                                  [HUB_CHECKING] = 'c',
+                                  [HUB_FETCHING] = 'f',
+                                  [HUB_PAUSED] = 'p',
+                                  [HUB_DONE] = 'd'};
+    const hub_task *tasks = ctx;
+    char now[128] = "";
+    for (size_t i = 0, n = 0; i < n_traced; i++) {
+        n += (size_t)snprintf(now + n, sizeof now - n, " %c%d", PHASES[tasks[i].phase], (int)tasks[i].at);
+    }
+    if (strcmp(now, last_step) != 0) {
+        bytes_append_str(&trace, now);
+        snprintf(last_step, sizeof last_step, "%s", now);
+    }
+}
+
+void __real_http_client_poll(http_client *c, int timeout_ms);
+void __wrap_http_client_poll(http_client *c, int timeout_ms);
+void __wrap_http_client_poll(http_client *c, int timeout_ms)
+{
+    if (n_traced > 0 && timeout_ms != last_wait) {
+        bytes_printf(&trace, " (%d)", timeout_ms);
+        last_wait = timeout_ms;
+    }
+    __real_http_client_poll(c, timeout_ms);
+}
+
+static const char *steps(hub_task *tasks, size_t n)
+{
+    hub_client *c = hub_client_create(&place);
+    n_asked = n_answered[HUB] = 0;
+    n_traced = n;
+    last_wait = -1;
+    last_step[0] = '\0';
+    bytes_clear(&trace);
+    const err_code err = hub_client_run(c, tasks, n, n, look_at_tasks, tasks, &detail);
+    bytes_printf(&trace, "%s%s", err ? " " : "", err ? err_name(err) : "");
+    hub_client_destroy(c);
+    n_traced = 0;
+    return bytes_str(&trace);
+}
+
+static void put_part(const char *part)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/blobs/%s.incomplete", folder, file.key);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs(part, f) >= 0 && fclose(f) == 0);
+}
+
+static void test_steps(void)
+{
+    bytes texts[2] = {bytes_empty(100), bytes_empty(100)};
+#define TEXT_TASK(i) ((hub_task){.path = "/x", .into = &texts[i]})
+#define FILE_TASK    ((hub_task){.path = "/x", .file = &file, .repo_dir = folder, .locks_dir = folder})
+    hub_task two[2] = {TEXT_TASK(0), TEXT_TASK(1)};
+    trace = bytes_empty(1 << 16);
+    SAYS(HUB, PLAIN_HEAD "abc" LATER "def" CUT);
+    CHECK_STR(steps(two, 1), " c0 (0) (100) f3 d6");
+    two[0] = TEXT_TASK(0);
+    SAYS(HUB, STATUS("503 No", ""), PLAIN("abc"));
+    CHECK_STR(steps(two, 1), " c0 (0) (100) (20) p0 (100) d3");
+    two[0] = TEXT_TASK(0); /* one waits, and the other is on its way */
+    SAYS(HUB, STATUS("503 No", ""), LATER PLAIN("abcd"), PLAIN("ab"));
+    CHECK_STR(steps(two, 2), " c0 c0 (0) (100) (20) p0 f0 (100) d2 f0 d2 d4");
+    two[0] = TEXT_TASK(0);
+    two[1] = TEXT_TASK(1);
+    SAYS(HUB, LATER PLAIN("ab"), STATUS("503 No", ""), PLAIN("abcd"));
+    CHECK_STR(steps(two, 2), " c0 c0 (0) (100) (20) f0 p0 (100) f0 d4 d2 d4");
+
+    two[0] = TEXT_TASK(0); /* of a document nothing is there that could be too long */
+    SAYS(HUB, STATUS("416 No", ""), PLAIN("abc"));
+    CHECK_STR(steps(two, 1), " c0 (0) (100) (20) p0 (100) d3");
+
+    wants("a", "0123456789");
+    two[0] = FILE_TASK;
+    SAYS(HUB, PLAIN_HEAD "0123" LATER "456789" CUT);
+    CHECK_STR(steps(two, 1), " c0 (0) (100) f4 d10");
+    is_kept("0123456789");
+    put_part("0123");
+    two[0] = FILE_TASK;
+    SAYS(HUB, STATUS("416 No", ""), PLAIN_HEAD "0123" LATER "456789" CUT);
+    CHECK_STR(steps(two, 1), " c0 (0) (100) (20) p0 (100) f4 d10");
+    is_kept("0123456789");
+    put_part("0123"); /* whoever knows no ranges sends all of it */
+    two[0] = FILE_TASK;
+    SAYS(HUB, PLAIN_HEAD "01" LATER "23456789" CUT);
+    CHECK_STR(steps(two, 1), " c0 (0) (100) f2 d10");
+    is_kept("0123456789");
+    put_part("01234567_9");
+    two[0] = FILE_TASK;
+    SAYS(HUB, PLAIN("0123456789"));
+    CHECK_STR(steps(two, 1), " c0 (0) (20) (100) d10");
+    is_kept("0123456789");
+    two[0] = FILE_TASK;
+    SAYS(HUB, PLAIN("01234567_9"));
+    CHECK_STR(steps(two, 1), " c0 (0) (100) f0 corrupt");
+    is_kept(NULL);
+    two[0] = FILE_TASK;
+    SAYS(HUB, PLAIN("0123456789_"));
+    CHECK_STR(steps(two, 1), " c0 (0) (100) f0 corrupt");
+    is_kept(NULL);
+    file.path[0] = '\0';
+    bytes_deinit(&texts[0]);
+    bytes_deinit(&texts[1]);
+    bytes_deinit(&trace);
+}
+
 int main(void)
 {
     char path[128];
@@ -510,6 +628,7 @@ int main(void)
     test_documents();
     test_many();
     test_locks();
+    test_steps();
     bytes_deinit(&text);
     made_up_close();
     fetch_stop();
