@@ -180,6 +180,7 @@ list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_listen PRIVATE ${failing})
 target_link_options(test_mcp_wire PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
 target_link_options(test_mcp_fetch PRIVATE -Wl,--wrap=fetch_get)
+target_link_options(test_sandbox PRIVATE -Wl,--wrap=syscall,--wrap=prctl)
 target_link_options(test_hub_client PRIVATE -Wl,--wrap=http_client_poll)
 target_link_options(test_preview PRIVATE -Wl,--wrap=file_store_open,--wrap=engine_get_info,--wrap=engine_preview
     -Wl,--wrap=media_copier_preview)

@@ -284,7 +284,7 @@ static void wait_and_read(mcp *m, double next)
         const int each[FDS_EACH] = {s->child.out, s->child.errors, s->child.in};
         for (size_t f = 0; f < n; f++) {
             for (size_t k = 0; k < FDS_EACH; k++) {
-                can[k] = can[k] || (each[k] >= 0 && fds[f].fd == each[k] && fds[f].ready);
+                can[k] = can[k] || (fds[f].fd == each[k] && fds[f].ready);
             }
         }
         mcp_pipe_ready(s, can[0], can[2], can[1]);

@@ -119,13 +119,13 @@ static void read_in(mcp_session *s)
 
 void mcp_pipe_ready(mcp_session *s, bool can_read, bool can_write, bool has_errors)
 {
-    if (has_errors && s->child.errors >= 0) {
+    if (has_errors) {
         read_errors(s);
     }
-    if (can_write && s->child.in >= 0) {
+    if (can_write) {
         write_out(s);
     }
-    if (can_read && s->child.out >= 0 && !s->is_failing) {
+    if (can_read && !s->is_failing) {
         read_in(s);
     }
 }

@@ -164,6 +164,7 @@ err_code mcp_pipe_open(mcp_session *s, err_detail *d);
 void mcp_pipe_close(mcp_session *s);
 /* Queues a message, without a line break in it. */
 void mcp_pipe_send(mcp_session *s, const char *text, size_t len);
+/* What its output, input and errors are ready for. */
 void mcp_pipe_ready(mcp_session *s, bool can_read, bool can_write, bool has_errors);
 
 /* mcp_post.c: sends ask->body; false if that could not begin. */

@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/call_filter.h"
 #include "base/compiler.h"
+#include "tests/call_filter_answer.h"
 #include "tests/check.h"
 
 enum { MEMORY = 64 << 20, SECONDS = 5, FINENESS = 64 << 10 };
@@ -206,26 +207,7 @@ static void test_refused(void)
 static unsigned answer_of(int number, uint64_t argument)
 {
     struct seccomp_data call = {.nr = number, .arch = CALL_FILTER_ARCHITECTURE, .args = {argument}};
-    uint32_t value = 0;
-    for (size_t i = 0; i < n_lines; i++) {
-        const struct sock_filter *l = &lines[i];
-        const unsigned kind = BPF_CLASS(l->code);
-        if (kind == BPF_RET) {
-            return l->k;
-        }
-        if (kind == BPF_LD) {
-            memcpy(&value, (const char *)&call + l->k, sizeof value);
-            continue;
-        }
-        const unsigned op = BPF_OP(l->code);
-        const bool holds = op == BPF_JEQ   ? value == l->k
-                           : op == BPF_JGE ? value >= l->k
-                                           : (value & l->k) != 0;
-        CHECK(kind == BPF_JMP && (op == BPF_JEQ || op == BPF_JGE || op == BPF_JSET));
-        i += holds ? l->jt : l->jf;
-    }
-    CHECK(!"an end");
-    return 0;
+    return call_filter_answer_of(lines, n_lines, &call);
 }
 
 static void test_calls(void)
