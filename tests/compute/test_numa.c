@@ -191,6 +191,11 @@ static void test_bound(void)
         ERR_OK);
     CHECK(strstr(compute_describe(many), "5 threads on ") != NULL);
     CHECK(strstr(compute_describe(one), " on ") == NULL);
+    CHECK(strstr(compute_describe(one), ", 1 thread, ") != NULL);
+    compute *two = NULL;
+    CHECK_OK(compute_create(&two, &(compute_options){.n_threads = 2}, &d), d);
+    CHECK(strstr(compute_describe(two), ", 2 threads, ") != NULL);
+    compute_destroy(two);
     CHECK_INT(numa_plan_read(&plan, NUMA_SYSTEM_DIR, NULL, &d), ERR_OK);
     pool_run(many->pool, look_where, &(seen){&plan, THREADS}, 200);
     compute_bind_caller(one);

@@ -652,6 +652,14 @@ static void check_delta(void)
 
 static void check_peaks(void)
 {
+    double sum = 0; /* of 0, 1, 2, ..; each round goes half of the way to 2 */
+    for (int i = 0; i < PEAK_VECTORS; i++) {
+        sum += 16 * i;
+    }
+    for (size_t rounds = 0; rounds < 5; rounds++) {
+        CHECK_NEAR(vec->peak_f32(rounds), sum, 1e-3);
+        sum = (sum + 2.0 * PEAK_VECTORS * 16) / 2;
+    }
     CHECK_NEAR(vec->peak_f32(100), 2.0 * PEAK_VECTORS * 16, 1e-3);
     if (vec->peak_q) {
         CHECK_INT(vec->peak_q(100), 100 * PEAK_Q_OPS / 2);
