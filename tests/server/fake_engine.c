@@ -658,10 +658,10 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
         return err_set(detail, ERR_CORRUPT, "model.safetensors is truncated");
     }
     const char *dir = opt->model_dir, *slash = dir ? strrchr(dir, '/') : NULL;
+    if (holds(dir, "slow") && opt->on_load) {
+        opt->on_load(opt->on_load_ctx, "weights", 0.5);
+    }
     while (holds(dir, "slow")) {
-        if (opt->on_load) {
-            opt->on_load(opt->on_load_ctx, "weights", 0.5);
-        }
         sleep_ms(10);
     }
     if (holds(dir, "refuse")) {
