@@ -100,22 +100,15 @@ static tool_step end_call(tool_reader *r, reply_kind how)
     return TOOL_NO;
 }
 
-/* The name of the next parameter, for an argument that has none. */
-static size_t name_of_place(const tool_reader *r, char *name, size_t cap)
-{
-    const bool is_known = r->tool && r->n_members < r->tool->n_params;
-    const int n = is_known ? snprintf(name, cap, "%s", r->tool->params[r->n_members].name)
-                           : snprintf(name, cap, "arg%zu", r->n_members);
-    return n < (int)cap ? (size_t)n : cap - 1;
-}
-
+/* key NULL: the argument has the name of the next parameter. */
 static void begin_value(tool_reader *r, const char *key, size_t len)
 {
-    char name[TOOL_NAME_BYTES];
+    char name[32];
     bytes text = bytes_empty(SIZE_MAX / 2);
     if (!key) {
-        len = name_of_place(r, name, sizeof name);
-        key = name;
+        snprintf(name, sizeof name, "arg%zu", r->n_members);
+        key = r->tool && r->n_members < r->tool->n_params ? r->tool->params[r->n_members].name : name;
+        len = strlen(key);
     }
     r->kinds = tool_def_kinds(r->tool, key, len);
     bytes_json(&text, "%-s%.*s:", r->n_members++ ? "," : "", (int)len, key);

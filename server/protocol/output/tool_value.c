@@ -26,6 +26,15 @@ static bool is_word(const char *text, size_t len, const char *word)
     return len == strlen(word) && strncasecmp(text, word, len) == 0;
 }
 
+/* JSON's word, written in whatever case; NULL: it is none. */
+static const char *word_of_json(const char *text, size_t len)
+{
+    return is_word(text, len, "true")    ? "true"
+           : is_word(text, len, "false") ? "false"
+           : is_word(text, len, "null")  ? "null"
+                                         : NULL;
+}
+
 /* ---- numbers ---- */
 
 static size_t digits(const char *text, size_t len, size_t at)
@@ -180,12 +189,10 @@ static void write_word(literal *l)
         n++; /* a quote inside of a word begins no string */
     }
     n = n ? n : 1;
-    const char *python = tool_value_of_python(word, n);
-    const bool is_json = is_number(word, n, &is_integer) || is_word(word, n, "true") ||
-                         is_word(word, n, "false") || is_word(word, n, "null");
-    if (python) {
-        bytes_append_str(l->out, python);
-    } else if (is_json || !is_word_byte((unsigned char)word[0])) {
+    const char *python = tool_value_of_python(word, n), *known = python ? python : word_of_json(word, n);
+    if (known) {
+        bytes_append_str(l->out, known);
+    } else if (is_number(word, n, &is_integer) || !is_word_byte((unsigned char)word[0])) {
         bytes_append(l->out, word, n);
     } else {
         bytes_append_json(l->out, word, n);
@@ -243,7 +250,7 @@ static void literal_to_json(bytes *out, const char *text, size_t len, const char
     while (l.at < len) {
         const char c = text[l.at];
         const bool in_object = l.depth > 0 && l.depth <= sizeof l.open && l.open[l.depth - 1] == '}';
-        if (quote && in_object && l.at > 0 && strchr("{,", text[l.at - 1]) && write_bare_key(&l)) {
+        if (quote && in_object && strchr("{,", text[l.at - 1]) && write_bare_key(&l)) {
             continue;
         }
         if (quote && len - l.at >= n_quote && memcmp(text + l.at, quote, n_quote) == 0) {
