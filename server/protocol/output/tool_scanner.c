@@ -1,5 +1,6 @@
 #include "server/protocol/output/tool_scanner.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,12 +18,12 @@ static const tool_form *const FORMS[] = {
 
 static bool shows_all(const char *text, const char *const *signs)
 {
-    for (; signs && *signs; signs++) {
+    for (; *signs; signs++) {
         if (!strstr(text, *signs)) {
             return false;
         }
     }
-    return signs;
+    return true;
 }
 
 const tool_form *tool_form_of_template(const char *template_text)
@@ -158,7 +159,8 @@ bool tool_form_write_spec(const tool_form *form, arena *a, grammar_spec *out, co
 {
     char text[TOOL_NAME_BYTES * 2];
     const int length = snprintf(text, sizeof text, "%s%s%s", form->before_name, name, form->behind_name);
-    const char *begin = length < (int)sizeof text ? arena_strdup(a, text, (size_t)length) : NULL;
+    assert(length < (int)sizeof text); /* a name has TOOL_NAME_BYTES at most */
+    const char *begin = arena_strdup(a, text, (size_t)length);
     grammar_spec parts[CALL_PARTS + 1];
     size_t n = 0;
     if (!begin || !add_text(form, a, parts, &n, begin)) {

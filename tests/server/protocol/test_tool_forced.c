@@ -148,6 +148,39 @@ static size_t check_markers(const tool_form *form, const grammar_spec *spec)
     return n;
 }
 
+/* What a specification says, so that one can be compared with another. */
+static void write_spec(bytes *out, const grammar_spec *spec)
+{
+    bytes_printf(out, "%d %s %s %d %d %d(", (int)spec->kind, spec->text ? spec->text : "-",
+                 spec->path ? spec->path : "-", (int)spec->min, (int)spec->max, spec->schema != NULL);
+    for (size_t i = 0; i < spec->n_items; i++) {
+        write_spec(out, &spec->items[i]);
+    }
+    bytes_append_char(out, ')');
+}
+
+/* With less memory than it takes nothing is specified; with enough of it all. */
+static void check_memory(const tool_form *form, const json *schema, const grammar_spec *whole)
+{
+    bytes now = bytes_empty(1 << 16), expected = bytes_empty(1 << 16);
+    write_spec(&expected, whole);
+    size_t room = 0;
+    for (bool ok = false; !ok && room < 1 << 16; room += 64) {
+        arena *a = arena_create(room);
+        grammar_spec call = {0}, several = {0};
+        ok = a && tool_form_write_spec(form, a, &call, "get_weather", schema, "tools[0]") &&
+             tool_form_write_answer(form, a, &several, &call, 1, true);
+        if (ok) {
+            write_spec(&now, &several);
+        }
+        arena_destroy(a);
+    }
+    CHECK(room > 512); /* which means many failures */
+    CHECK_STR(bytes_str(&now), bytes_str(&expected));
+    bytes_deinit(&now);
+    bytes_deinit(&expected);
+}
+
 /* Calls of every form: what the grammar lets through is read as calls, and what models write is let
  * through. */
 static void test_every_form(const tool_set *tools, const json *schema)
@@ -165,6 +198,7 @@ static void test_every_form(const tool_set *tools, const json *schema)
         CHECK(a && tool_form_write_spec(w->form, a, &call, "get_weather", schema, "tools[0]"));
         CHECK(tool_form_write_answer(w->form, a, &one, &call, 1, false));
         CHECK(tool_form_write_answer(w->form, a, &several, &call, 1, true));
+        check_memory(w->form, schema, &several);
         CHECK((check_markers(w->form, &several) > 0) == holds_marker(w->form));
         CHECK_OK(grammar_build(&g, &one, NULL, &d), d);
         check_walks(g, &(reply_rules){.form = w->form, .think = tool_writer_think(w->form), .tools = tools});
