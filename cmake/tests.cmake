@@ -196,7 +196,7 @@ list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_mcp_spawner PRIVATE ${failing})
 set(failing memfd_create socketpair fcntl write posix_spawn_file_actions_init posix_spawnattr_init
     posix_spawn_file_actions_adddup2 posix_spawn_file_actions_addopen posix_spawnattr_setsigmask posix_spawnattr_setsigdefault
-    posix_spawnattr_setflags posix_spawn clock_getcpuclockid send recv poll)
+    posix_spawnattr_setflags posix_spawn clock_getcpuclockid send recv poll clock_ms clock_gettime)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_video_worker PRIVATE ${failing})
 set(failing posix_spawn_file_actions_adddup2 posix_spawn_file_actions_addopen posix_spawn)

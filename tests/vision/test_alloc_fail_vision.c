@@ -62,7 +62,9 @@ static err_code cut_image(void *context)
     patches p = {0};
     const err_code err = processor_image(&p, context, &img, NULL);
     CHECK((p.pixels != NULL) == (err == ERR_OK));
-    patches_deinit(&p);
+    if (!err) { /* else nothing is left */
+        patches_deinit(&p);
+    }
     return err;
 }
 
@@ -76,7 +78,11 @@ static err_code cut_video(void *context)
                              {.width = SIDE, .height = SIDE, .rgb = rgb}};
     patches p = {0};
     err_code err = processor_video_begin(&p, context, 4, SIDE, SIDE, times, NULL);
-    CHECK((p.pixels != NULL && p.timestamps != NULL) == (err == ERR_OK));
+    if (err) {
+        CHECK(p.pixels == NULL && p.timestamps == NULL); /* nothing is left */
+        return err;
+    }
+    CHECK(p.pixels != NULL && p.timestamps != NULL);
     for (int32_t i = 0; !err && i < 4; i++) {
         err = processor_video_add(&p, context, 4, i, &frames[i], NULL);
     }
