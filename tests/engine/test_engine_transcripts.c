@@ -387,8 +387,10 @@ static void find_name(script *s, const char *line, bool forgets)
 {
     char name[32];
     engine_cached one;
+    const int n_before = n_wakes;
     snprintf(name, sizeof name, "p%d", number(line, forgets ? "forget" : "find", 0));
     if (engine_find_named(s->e, (uint64_t)number(line, "scope", 0), name, forgets, &one)) {
+        CHECK((n_wakes > n_before) == forgets); /* an engine that sleeps gives the memory back */
         bytes_printf(&s->out, "< %s: %d tokens, %llu bytes\n", one.name, one.n_tokens,
                      (unsigned long long)one.n_bytes);
     } else {
@@ -449,7 +451,9 @@ static void act(script *s)
             tell_status(s);
         } else if (flag(line, "clear")) {
             const uint64_t scope = (uint64_t)number(line, "clear", 0);
+            const int n_before = n_wakes;
             engine_clear_cache(s->e, &scope);
+            CHECK(n_wakes > n_before);
         } else if (flag(line, "policy")) {
             s->e->draft_policy = learned(flag(line, "right"));
             s->e->lookup_policy = (lookup_policy){0};

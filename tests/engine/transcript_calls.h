@@ -100,6 +100,7 @@ static sem_t disk_may_go_on;
 static disk_load *disk_held_loads[8]; /* begun meanwhile */
 static size_t n_disk_held_loads;
 static _Thread_local bool is_of_engine; /* what wakes the engine beside it is not the script's */
+static atomic_int n_wakes;              /* of the engine, which may sleep */
 
 bool __real_disk_run_save(disk_cache *dc);
 bool __wrap_disk_run_save(disk_cache *dc);
@@ -120,6 +121,7 @@ disk_load *__wrap_disk_cache_load_given(disk_cache *dc, const disk_hit *hit, uin
 
 void __wrap_inbox_wake(inbox *in)
 {
+    n_wakes++;
     if (is_of_engine) {
         __real_inbox_wake(in);
     }

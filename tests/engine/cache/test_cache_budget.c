@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "engine/engine_private.h"
 #include "tests/engine/answers.h"
 
 enum { N_PROMPTS = 600, PROMPT_TOKENS = NN_DELTA_BLOCK + 1 };
@@ -27,6 +28,39 @@ static int32_t ask(engine *e, int32_t prompt, uint64_t id)
     answers_collect(&a, id, 1);
     CHECK_INT(a.n, 1);
     return a.timings.cache_n;
+}
+
+/* Half of the budget is of blocks, the other half of states, of which a fifth, and five at most, is of spares: entries
+ * fill what is left, and no more. */
+static void test_spares(void)
+{
+    static char dir[4096];
+    static const struct {
+        int32_t mib;
+        size_t n_spares;
+    } CASES[] = {{1, 3}, {2, 5}};
+    snprintf(dir, sizeof dir, "%s", check_data("tiny"));
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        engine *e = answers_open(&(engine_options){
+            .model_dir = dir, .n_ctx = 256, .n_parallel = 1, .n_threads = 1, .cache_mib = CASES[i].mib});
+        const model_config *cfg = model_get_config(e->model);
+        const size_t state = seq_state_bytes(cfg, e->cache_type, e->drafting, 1) -
+                             kv_pool_block_bytes(cfg, e->cache_type, e->drafting) -
+                             kv_pool_window_bytes(cfg, e->cache_type),
+                     half = (size_t)CASES[i].mib << 19, most = half - CASES[i].n_spares * state;
+        CHECK_INT(e->n_spares, CASES[i].n_spares);
+        engine_status st;
+        for (int32_t n = 0; n < 50; n++) {
+            CHECK_INT(ask(e, n, (uint64_t)n + 1), 0);
+            engine_get_status(e, &st);
+            CHECK(st.cache_bytes <= most);
+        }
+        printf("%d MiB: %d entries of %d bytes, a state has %d; %d of %d bytes\n", CASES[i].mib,
+               (int)st.n_cache_entries, (int)(st.cache_bytes / st.n_cache_entries), (int)state,
+               (int)st.cache_bytes, (int)most);
+        CHECK(st.cache_bytes + st.cache_bytes / st.n_cache_entries > most);
+        engine_close(e);
+    }
 }
 
 static void test_many_small_states(void)
@@ -87,6 +121,7 @@ int main(void)
         CHECK_SKIP("tests/data/tiny is not in this checkout");
     }
     answers_begin();
+    test_spares();
     test_many_small_states();
     test_too_small();
     answers_end();

@@ -54,6 +54,42 @@ static void test_guesses(void)
     check_guess("kabcdefgh,,abcd", 4, 4, "efgh");
 }
 
+/* The match so far goes on with the guesses that it foretold, and ends where one of them is another. */
+static void test_match_so_far(void)
+{
+    lookup l;
+    int32_t n, drafts[NN_ROWS_EXACT] = {'e'};
+    uint64_t *text = text_of("xabcdefgh,,xabcd", &n);
+    CHECK(lookup_init(&l, n));
+    lookup_match m = lookup_find(&l, text, n, drafts, 0);
+    CHECK(m.len == 5 && m.end == 4);
+    m = lookup_find(&l, text, n, drafts, 1);
+    CHECK(m.len == 6 && m.end == 5);
+    drafts[0] = 'Q';
+    m = lookup_find(&l, text, n, drafts, 1);
+    CHECK_INT(m.len, 0);
+    lookup_deinit(&l);
+    free(text);
+}
+
+/* Pairs that never stood before match nothing, whatever else has their hash. */
+static void test_hashes(void)
+{
+    enum { N = 500, EVERY = 'a', OTHERS = 1000, NEW = 5000 };
+    uint64_t text[N];
+    lookup l;
+    CHECK(lookup_init(&l, N));
+    for (int32_t i = 0; i < N; i++) {
+        text[i] = i % 2 ? EVERY : (uint64_t)(OTHERS + i);
+    }
+    for (int32_t i = 0; i < N; i++) {
+        const int32_t drafts[] = {NEW + i, EVERY};
+        CHECK_INT(lookup_find(&l, text, N, drafts, 1).len, 0);
+        CHECK_INT(lookup_find(&l, text, N, drafts, 2).len, 0);
+    }
+    lookup_deinit(&l);
+}
+
 /* The bits of an image match, and are not guessed. */
 static void test_images(void)
 {
@@ -255,6 +291,8 @@ int main(void)
     test_results();
     test_probes();
     test_guesses();
+    test_match_so_far();
+    test_hashes();
     test_images();
     test_long();
     test_policy();
