@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "model/model_parts.h"
+#include "model/seq_layout.h"
 #include "tests/model/random_families.h"
 #include "tests/model/tiny.h"
 
@@ -67,6 +68,34 @@ static void test_truncate(const tiny *t, mtp_scratch *ms, seq_state *s)
     CHECK_SAME_FLOATS(mtp_logits(ms, 0), first, TINY_V);
 }
 
+/* What a state at a mark has of the head's entries: those before the mark that are there. */
+static void test_marks(const tiny *t, mtp_scratch *ms, seq_state *s)
+{
+    static const int32_t lens[] = {1, 64, 100, N}, filled[] = {0, 1, 63, 64, 65, 100, N};
+    for (size_t i = 0; i < ARRAY_LEN(lens) * ARRAY_LEN(filled); i++) {
+        const int32_t len = lens[i / ARRAY_LEN(filled)], n = filled[i % ARRAY_LEN(filled)],
+                      most = n < len ? n : len;
+        err_detail d = {0};
+        seq_state *other = tiny_seq(t);
+        mtp_truncate(s, 0);
+        const mtp_input in = {s, hidden, ids + 1, positions, n};
+        CHECK(n == 0 || mtp_forward(t->m, t->c, ms, &in, 0, &d) == ERR_OK);
+        seq_snapshot *snap = seq_snapshot_begin(s, len);
+        for (int32_t layer = 0; layer < model_get_config(t->m)->n_recurrent_layers; layer++) {
+            seq_snapshot_take(snap, s, (size_t)layer);
+        }
+        seq_snapshot_end(snap, s);
+        CHECK_INT(seq_snapshot_get_parts(snap).mtp_len, most);
+        CHECK_OK(seq_state_restore(other, snap, &d), d);
+        CHECK(seq_state_len(other) == len && mtp_len(other) == most);
+        seq_snapshot_free(snap);
+        snap = seq_snapshot_alloc(other, len, n); /* to be read from a file */
+        CHECK_INT(seq_snapshot_get_parts(snap).mtp_len, most);
+        seq_snapshot_free(snap);
+        seq_state_destroy(other);
+    }
+}
+
 static void test_refusals(const tiny *t, mtp_scratch *ms, seq_state *s)
 {
     err_detail d = {0};
@@ -110,6 +139,7 @@ static void test_type(kv_type type)
     }
     test_pieces(&t, ms, s);
     test_truncate(&t, ms, s);
+    test_marks(&t, ms, s);
     test_refusals(&t, ms, s);
     mtp_scratch_destroy(ms);
     mtp_scratch_destroy(NULL);
