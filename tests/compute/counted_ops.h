@@ -128,6 +128,7 @@ static struct {
     const compute *c;
     const char *arena;
     size_t arena_bytes;
+    uint64_t begun; /* pieces of work before those that are noted */
     ops table;
     kv_ops kv[KV_TYPES];
     ggml_kernels ggml[GGML_TYPES];
@@ -153,9 +154,17 @@ static inline size_t PLACE(const void *p)
     return 0;
 }
 
+/* Pieces of work that were begun since the context was made. */
+static inline uint64_t counted_begun(void)
+{
+    return compute_progress_counter(counted.c) >> 24;
+}
+
+/* Where one thread does all, its tasks come one after the other: it is noted which of them asks. */
 static inline void counted_note(size_t id, size_t work, const size_t *seen, size_t n)
 {
-    uint64_t hash = 14695981039346656037u + id;
+    const uint64_t task = pool_n_threads(counted.c->pool) == 1 ? counted_begun() - counted.begun : 0;
+    uint64_t hash = 14695981039346656037u + id + (task << 32);
     for (size_t i = 0; i < n; i++) {
         hash = (hash ^ seen[i]) * 1099511628211u;
         hash ^= hash >> 29;
@@ -248,6 +257,7 @@ static inline void counted_begin(compute *c, const ops *like, const void *arena,
     }
     counted.table.kv = counted.kv, counted.table.ggml = counted.ggml;
     c->ops = &counted.table;
+    counted.begun = counted_begun();
 }
 
 /* What was called since counted_begin or the last counted_end, as a text. */
@@ -265,6 +275,7 @@ static inline void counted_end(char *text, size_t bytes)
     }
     CHECK(at + 12 < bytes);
     snprintf(text + at, bytes - at, "#%08" PRIx32, atomic_exchange(&counted.sum, 0));
+    counted.begun = counted_begun();
 }
 
 #endif

@@ -177,10 +177,11 @@ static void make_other(char folder[FOLDER_NAME], const char *file, const char *f
 /* A draft model that cannot judge the prompts of this one is refused, and told why. */
 static void test_judges(bytes *said)
 {
-    char short_one[FOLDER_NAME], other_word[FOLDER_NAME], windowed[FOLDER_NAME];
+    char short_one[FOLDER_NAME], longer[FOLDER_NAME], other_word[FOLDER_NAME], windowed[FOLDER_NAME];
     char dir[4096], larger[4096];
     make_other(short_one, "config.json", "\"max_position_embeddings\": 32768",
                "\"max_position_embeddings\": 8");
+    make_other(longer, "config.json", "\"max_position_embeddings\": 32768", "\"max_position_embeddings\": 9");
     make_other(other_word, "tokenizer.json", "\"content\": \"<|endoftext|>\"",
                "\"content\": \"<|endoftexts|>\"");
     make_windowed(windowed);
@@ -190,6 +191,7 @@ static void test_judges(bytes *said)
         const char *dir, *why;
     } CASES[] = {
         {short_one, "has a context of 8 tokens, too few to judge prompts"},
+        {longer, NULL}, /* one token more may be judged */
         {other_word, "has another vocabulary (token 1800 differs): take a small model of the same family"},
         {windowed, "has sliding attention, which sees too little to judge prompts"},
         {larger,
