@@ -425,7 +425,7 @@ static void test_skipping(void)
     } CASES[] = {
         {"h264_faststart.mp4", 90, 6}, {"h264_negative.mkv", 90, 91}, {"h264_240fps.mp4", 480, 12},
         {"h264_hour.mp4", 3600, 20},   {"h264_b_frames.mp4", 83, 27}, {"h264_open_gop.mkv", 90, 35},
-        {"h264_refresh.mkv", 90, 105}, {"h264_refresh.mkv", 50, 71},   {"h264_size_change.mp4", 90, 19},
+        {"h264_refresh.mkv", 90, 105}, {"h264_refresh.mkv", 50, 71},  {"h264_size_change.mp4", 90, 19},
         {"hevc.mp4", 90, 91},          {"vp8.webm", 90, 95},          {"av1.mkv", 90, 27},
         {"mpeg4.avi", 90, 91},         {"mpeg4.mp4", 90, 7},          {"mjpeg.mov", 20, 2},
         {"gif.gif", 20, 20},           {"apng.png", 20, 20},
