@@ -159,9 +159,13 @@ set(failing open mkdir flock fsync rename unlink unlinkat ftruncate posix_falloc
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_history_failures PRIVATE ${failing})
 set(failing open openat mkdir mkdirat flock fsync rename renameat symlinkat unlink unlinkat ftruncate stat lstat fstat statvfs
-    opendir pread read write pwrite malloc calloc realloc)
+    opendir readdir closedir nftw readlink readlinkat remove close pread read write pwrite malloc calloc realloc hash_stream_create
+    hash_stream_create_git)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_hub_pull PRIVATE ${failing})
+set(failing calloc socketpair fork pipe2 send sendmsg recvmsg)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_hub_jobs PRIVATE ${failing})
 # Kernels of other processors.
 set(tables avx512_amx avx512_bf16 avx512_vnni avx512 avx2 neon_i8mm neon_dotprod neon)
 list(TRANSFORM tables PREPEND -Wl,--wrap=ops_)

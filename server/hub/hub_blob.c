@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +24,12 @@ static err_code no_memory(err_detail *detail)
     return err_set(detail, ERR_NOMEM, "there is not enough memory to fetch a file");
 }
 
-static bool name_it(char out[HUB_FULL_PATH_MAX], const char *dir, const char *between, const char *key,
-                    const char *end)
+void hub_path(char out[HUB_FULL_PATH_MAX], const char *format, ...)
 {
-    const int n = snprintf(out, HUB_FULL_PATH_MAX, "%s%s/%s%s", dir, between, key, end);
-    return n > 0 && n < HUB_FULL_PATH_MAX;
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(out, HUB_FULL_PATH_MAX, format, args);
+    va_end(args);
 }
 
 static int64_t size_of(const char *path)
@@ -39,13 +41,15 @@ static int64_t size_of(const char *path)
 bool hub_blob_is_there(const char *repo_dir, const hub_file *file)
 {
     char path[HUB_FULL_PATH_MAX];
-    return name_it(path, repo_dir, "/blobs", file->key, "") && size_of(path) == file->size;
+    hub_path(path, "%s/blobs/%s", repo_dir, file->key);
+    return size_of(path) == file->size;
 }
 
 int64_t hub_blob_left_over(const char *repo_dir, const hub_file *file)
 {
     char path[HUB_FULL_PATH_MAX];
-    const int64_t n = name_it(path, repo_dir, "/blobs", file->key, ".incomplete") ? size_of(path) : 0;
+    hub_path(path, "%s/blobs/%s.incomplete", repo_dir, file->key);
+    const int64_t n = size_of(path);
     return n > 0 && n <= file->size ? n : 0;
 }
 
@@ -60,11 +64,9 @@ err_code hub_blob_open(hub_blob *b, const char *repo_dir, const char *locks_dir,
     char lock[HUB_FULL_PATH_MAX];
     struct stat st;
     *b = (hub_blob){.file = file, .fd = -1, .lock = -1};
-    if (!name_it(b->path, repo_dir, "/blobs", file->key, "") ||
-        !name_it(b->part, repo_dir, "/blobs", file->key, ".incomplete") ||
-        !name_it(lock, locks_dir, "", file->key, ".lock")) {
-        return err_set(detail, ERR_INVALID, "the path of the models' folder is too long");
-    }
+    hub_path(b->path, "%s/blobs/%s", repo_dir, file->key);
+    hub_path(b->part, "%s/blobs/%s.incomplete", repo_dir, file->key);
+    hub_path(lock, "%s/%s.lock", locks_dir, file->key);
     b->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (b->lock < 0) {
         return refused(detail, lock);

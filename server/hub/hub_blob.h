@@ -15,6 +15,10 @@
 
 enum { HUB_FULL_PATH_MAX = 2048 };
 
+/* A path in the cache. All that there may be have room: the cache's own has less than HUB_CACHE_MAX bytes, and names are
+ * bounded (hub_name.h). */
+void hub_path(char out[HUB_FULL_PATH_MAX], const char *format, ...) PRINTF_LIKE(2, 3);
+
 typedef struct hub_blob {
     const hub_file *file;
     char path[HUB_FULL_PATH_MAX], part[HUB_FULL_PATH_MAX]; /* under its final name, and until then */

@@ -17,22 +17,12 @@ static err_code refused(err_detail *detail, const char *path)
     return err_set(detail, ERR_IO, "%.300s: %s", path, strerror(errno));
 }
 
-static err_code too_long(err_detail *detail)
-{
-    return err_set(detail, ERR_INVALID, "the path of the models' folder is too long");
-}
-
-static bool join(char out[HUB_FULL_PATH_MAX], const char *dir, const char *name)
-{
-    return file_join(out, HUB_FULL_PATH_MAX, dir, name);
-}
-
-err_code hub_cache_repo(char repo_dir[HUB_FULL_PATH_MAX], const char *cache, const char *repo,
-                        err_detail *detail)
+void hub_cache_repo(char repo_dir[HUB_FULL_PATH_MAX], const char *cache, const char *repo)
 {
     char folder[HUB_REPO_MAX + 16];
     hub_name_folder(folder, repo);
-    return join(repo_dir, cache, folder) ? ERR_OK : too_long(detail);
+    const bool fits = file_join(repo_dir, HUB_FULL_PATH_MAX, cache, folder);
+    (void)fits; /* as hub_path has room */
 }
 
 /* ---- finding ---- */
@@ -42,9 +32,8 @@ static err_code read_ref(char commit[HUB_HEX_MAX], const char *repo_dir, const c
 {
     char path[HUB_FULL_PATH_MAX];
     bytes text = bytes_empty(256);
-    const int n = snprintf(path, sizeof path, "%s/refs/%s", repo_dir, revision);
-    const bool is_there = n > 0 && n < (int)sizeof path && file_exists(path);
-    const err_code err = is_there ? file_read(&text, path, NULL) : ERR_NOT_FOUND;
+    hub_path(path, "%s/refs/%s", repo_dir, revision);
+    const err_code err = file_exists(path) ? file_read(&text, path, NULL) : ERR_NOT_FOUND;
     if (err == ERR_OK) {
         snprintf(commit, HUB_HEX_MAX, "%.*s", (int)strcspn(bytes_str(&text), "\r\n "), bytes_str(&text));
     } else {
@@ -62,7 +51,8 @@ static err_code found_files(hub_found *out, const char *snapshot, const hub_list
     json_doc *doc = NULL;
     hub_selection s = {0};
     err_code err = ERR_OK;
-    if (is_folder && join(index, snapshot, HUB_INDEX) && file_exists(index)) {
+    if (is_folder && hub_listing_find(l, HUB_INDEX)) {
+        hub_path(index, "%s/%s", snapshot, HUB_INDEX);
         err = json_parse_file(&doc, index, INDEX_BYTES, detail);
     }
     if (err) {
@@ -73,9 +63,11 @@ static err_code found_files(hub_found *out, const char *snapshot, const hub_list
     if (is_folder) { /* something is missing: another tool was broken off */
         snprintf(out->path, sizeof out->path, "%s", snapshot);
         err = err ? err_set(detail, ERR_NOT_FOUND, "%s", "") : ERR_OK;
-    } else if (!err && (!join(out->path, snapshot, s.files[0]->path) ||
-                        (s.vision && !join(out->mmproj, snapshot, s.vision->path)))) {
-        err = too_long(detail);
+    } else if (!err) {
+        hub_path(out->path, "%s/%s", snapshot, s.files[0]->path);
+        if (s.vision) {
+            hub_path(out->mmproj, "%s/%s", snapshot, s.vision->path);
+        }
     }
     hub_selection_deinit(&s);
     return err;
@@ -86,15 +78,11 @@ err_code hub_cache_find(hub_found *out, const char *cache, const hub_name *name,
     char repo_dir[HUB_FULL_PATH_MAX], commit[HUB_HEX_MAX], snapshot[HUB_FULL_PATH_MAX];
     hub_listing l;
     *out = (hub_found){0};
-    err_code err = hub_cache_repo(repo_dir, cache, name->repo, detail);
-    if (err) {
-        return err;
-    }
-    err = read_ref(commit, repo_dir, name->revision);
+    hub_cache_repo(repo_dir, cache, name->repo);
+    err_code err = read_ref(commit, repo_dir, name->revision);
     if (!err) {
-        const bool fits =
-            snprintf(snapshot, sizeof snapshot, "%s/snapshots/%s", repo_dir, commit) < (int)sizeof snapshot;
-        err = fits ? hub_listing_of_folder(&l, snapshot, NULL) : ERR_NOT_FOUND;
+        hub_path(snapshot, "%s/snapshots/%s", repo_dir, commit);
+        err = hub_listing_of_folder(&l, snapshot, NULL);
     }
     if (err) { /* what cannot be read now would be fetched once more if it were not found */
         return err == ERR_NOMEM ? err_set(detail, err, "there is not enough memory to look for the model")
@@ -140,14 +128,10 @@ err_code hub_cache_prepare(char repo_dir[HUB_FULL_PATH_MAX], char locks_dir[HUB_
     static const char *const INSIDE[] = {"blobs", "snapshots", "refs"};
     char folder[HUB_REPO_MAX + 16], path[HUB_FULL_PATH_MAX];
     hub_name_folder(folder, repo);
-    if (!join(repo_dir, cache, folder) ||
-        snprintf(locks_dir, HUB_FULL_PATH_MAX, "%s/.locks/%s", cache, folder) >= HUB_FULL_PATH_MAX) {
-        return too_long(detail);
-    }
+    hub_cache_repo(repo_dir, cache, repo);
+    hub_path(locks_dir, "%s/.locks/%s", cache, folder);
     for (size_t i = 0; i < ARRAY_LEN(INSIDE); i++) {
-        if (!join(path, repo_dir, INSIDE[i])) {
-            return too_long(detail);
-        }
+        hub_path(path, "%s/%s", repo_dir, INSIDE[i]);
         if (!make_folders(path)) {
             return no_folder(detail, path);
         }
@@ -220,10 +204,7 @@ static err_code link_file(const char *snapshot, const hub_file *f, err_detail *d
 static bool replace_file(const char *path, const char *text)
 {
     char fresh[HUB_FULL_PATH_MAX];
-    if (snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid()) >= (int)sizeof fresh) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
+    hub_path(fresh, "%s.%ld", path, (long)getpid());
     const int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
     bool ok = fd >= 0 && file_write_all(fd, text, strlen(text)) && fsync(fd) == 0;
     ok = (fd < 0 || close(fd) == 0) && ok && rename(fresh, path) == 0;
@@ -238,10 +219,8 @@ static bool replace_file(const char *path, const char *text)
 static err_code write_ref(const char *repo_dir, const char *revision, const char *commit, err_detail *detail)
 {
     char path[HUB_FULL_PATH_MAX], folder[HUB_FULL_PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/refs/%s", repo_dir, revision) >= (int)sizeof path) {
-        return too_long(detail);
-    }
-    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+    hub_path(path, "%s/refs/%s", repo_dir, revision);
+    hub_path(folder, "%.*s", (int)(strrchr(path, '/') - path), path);
     return make_folders(folder) && replace_file(path, commit) ? ERR_OK : refused(detail, path);
 }
 
@@ -249,9 +228,7 @@ err_code hub_cache_link(const char *repo_dir, const hub_listing *l, const hub_se
                         const char *revision, err_detail *detail)
 {
     char snapshot[HUB_FULL_PATH_MAX];
-    if (snprintf(snapshot, sizeof snapshot, "%s/snapshots/%s", repo_dir, l->commit) >= (int)sizeof snapshot) {
-        return too_long(detail);
-    }
+    hub_path(snapshot, "%s/snapshots/%s", repo_dir, l->commit);
     err_code err = make_folders(snapshot) ? ERR_OK : refused(detail, snapshot);
     for (size_t i = s->n; !err && i-- > 0;) { /* the first, which is opened, at last */
         err = link_file(snapshot, s->files[i], detail);

@@ -31,8 +31,7 @@ MUST_CHECK err_code hub_cache_find(hub_found *out, const char *cache, const hub_
                                    err_detail *detail);
 
 /* Where a repository's folder is, whether it is there or not. */
-MUST_CHECK err_code hub_cache_repo(char repo_dir[HUB_FULL_PATH_MAX], const char *cache, const char *repo,
-                                   err_detail *detail);
+void hub_cache_repo(char repo_dir[HUB_FULL_PATH_MAX], const char *cache, const char *repo);
 /* The folders of a repository, made where they are missing. */
 MUST_CHECK err_code hub_cache_prepare(char repo_dir[HUB_FULL_PATH_MAX], char locks_dir[HUB_FULL_PATH_MAX],
                                       const char *cache, const char *repo, err_detail *detail);

@@ -14,7 +14,6 @@ enum {
     TRIES_BEFORE_REPLY = 3, /* while the hub has never answered: no network */
     TRIES_MAX = 8,          /* in a row without a new byte */
     FIRST_PAUSE_MS = 250,
-    LONGEST_PAUSE_MS = 30000,
     LONGEST_WAIT_S = 900, /* a hub that asks for more is not waited for */
     OTHER_BYTES = 1 << 16,
     TICK_MS = 100
@@ -120,7 +119,7 @@ static bool on_head(void *ctx, const http_head *head)
 static bool on_data(void *ctx, const char *data, size_t n)
 {
     hub_task *t = ctx;
-    if (!t->takes_data || t->has_redirect) {
+    if (!t->takes_data) {
         t->n_other += n;
         return t->n_other <= OTHER_BYTES;
     }
@@ -167,7 +166,7 @@ static void try_again(hub_task *t, const char *why, err_code err, const char *te
     }
     const double ms = FIRST_PAUSE_MS * (double)(1 << (t->n_tries - 1));
     const double asked = (double)t->retry_after_s * 1000.0;
-    pause_task(t, asked > ms ? asked : ms < LONGEST_PAUSE_MS ? ms : LONGEST_PAUSE_MS, why);
+    pause_task(t, asked > ms ? asked : ms, why);
 }
 
 /* What a status that is no file means. */
@@ -251,7 +250,7 @@ static void on_end(void *ctx, http_end end, const char *why)
     char text[160];
     t->transfer = NULL;
     if (t->err) {
-        if (t->was_wrong && t->file) {
+        if (t->was_wrong) {
             (void)begin_anew(t);
         }
         return;
@@ -270,11 +269,11 @@ static void on_end(void *ctx, http_end end, const char *why)
         try_again(t, "the connection broke", ERR_UPSTREAM, text);
     } else if (t->has_redirect) {
         pause_task(t, 0.0, "");
-    } else if (!t->takes_data && (t->status == 206 || t->status == 200)) {
+    } else if (!t->takes_data && t->status == 206) {
         try_again(t, "beginning anew", ERR_UPSTREAM, "it sends another part of the file than was asked for");
     } else if (!t->takes_data) {
         take_refusal(t);
-    } else if (t->file && t->blob.at < t->file->size && t->blob.at > 0 && t->status == 206) {
+    } else if (t->file && t->blob.at < t->file->size && t->status == 206) {
         try_again(t, "the connection broke", ERR_UPSTREAM, "it sends less than it said");
     } else {
         take_whole(t);
@@ -288,7 +287,7 @@ static void start(hub_task *t)
     const hub_place *place = t->client->place;
     const bool follows = t->has_redirect;
     const int64_t at = there(t);
-    if (t->file && at == t->file->size && t->file->size > 0) {
+    if (t->file && at == t->file->size) {
         take_whole(t); /* an earlier try had all but the name */
         return;
     }

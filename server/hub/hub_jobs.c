@@ -333,7 +333,7 @@ static int ask(const hub_jobs *j, const order *o)
         return -1;
     }
     const struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-    if (h && h->cmsg_type == SCM_RIGHTS && h->cmsg_len == CMSG_LEN(sizeof fd)) {
+    if (h) {
         memcpy(&fd, CMSG_DATA(h), sizeof fd);
         fcntl(fd, F_SETFL, O_NONBLOCK);
     }
@@ -435,9 +435,7 @@ void hub_jobs_look(hub_jobs *j, void (*on_done)(void *ctx, hub_action action, co
         }
         end_job(b);
         if (is_done(b)) {
-            if (on_done) {
-                on_done(ctx, b->asked.action, b->asked.model);
-            }
+            on_done(ctx, b->asked.action, b->asked.model);
         } else if (!has_failed(b)) {
             bytes_clear(&b->line);
             bytes_append_str(

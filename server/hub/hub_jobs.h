@@ -45,7 +45,7 @@ MUST_CHECK err_code hub_jobs_start(hub_jobs *j, hub_action action, const char *m
 /* Ends the job of a model, or forgets one that has ended; false if there is none. */
 bool hub_jobs_cancel(hub_jobs *j, const char *model);
 
-/* Takes what the jobs have said; on_done (may be NULL) is called for each that has succeeded since. */
+/* Takes what the jobs have said; on_done is called for each that has succeeded since. */
 void hub_jobs_look(hub_jobs *j, void (*on_done)(void *ctx, hub_action action, const char *model), void *ctx);
 
 /* Appends them as a list of JSON objects, the last that was begun first. Beside model, action and state

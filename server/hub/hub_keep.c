@@ -19,11 +19,6 @@ static err_code no_memory(err_detail *detail)
     return err_set(detail, ERR_NOMEM, "there is not enough memory for the list of models");
 }
 
-static bool join(char out[HUB_FULL_PATH_MAX], const char *dir, const char *name)
-{
-    return file_join(out, HUB_FULL_PATH_MAX, dir, name);
-}
-
 /* ---- listing ---- */
 
 typedef struct kept_list {
@@ -68,12 +63,12 @@ static bool add_snapshot(kept_list *out, const char *repo, const char *snapshot,
     hub_quant *quants = NULL;
     const err_code err = hub_listing_of_folder(&l, snapshot, NULL);
     if (err != ERR_OK) {
-        out->failed = out->failed || err == ERR_NOMEM;
+        out->failed |= err == ERR_NOMEM;
         return false;
     }
     const bool is_folder = hub_wants_folder(&l, "");
     const size_t n = hub_quants(&quants, &l);
-    out->failed = out->failed || !quants;
+    out->failed |= !quants;
     if (is_folder) {
         hub_kept *k = add(out, repo, "", commit);
         if (k) {
@@ -85,7 +80,7 @@ static bool add_snapshot(kept_list *out, const char *repo, const char *snapshot,
         hub_kept *k = add(out, repo, quants[i].name, commit);
         if (k) {
             k->n_bytes = quants[i].size;
-            (void)join(k->path, snapshot, quants[i].first->path);
+            hub_path(k->path, "%s/%s", snapshot, quants[i].first->path);
         }
     }
     free(quants);
@@ -96,36 +91,38 @@ static bool add_snapshot(kept_list *out, const char *repo, const char *snapshot,
 static void add_repo(kept_list *out, const char *cache, const char *repo)
 {
     const size_t before = out->n;
-    char repo_dir[HUB_FULL_PATH_MAX], path[HUB_FULL_PATH_MAX], folder[HUB_REPO_MAX + 16];
-    hub_name_folder(folder, repo);
-    if (!join(repo_dir, cache, folder) || !join(path, repo_dir, "refs/main")) {
-        return;
-    }
+    char repo_dir[HUB_FULL_PATH_MAX], path[HUB_FULL_PATH_MAX], snapshot[HUB_FULL_PATH_MAX];
+    hub_cache_repo(repo_dir, cache, repo);
+    hub_path(path, "%s/refs/main", repo_dir);
     bytes commit = bytes_empty(256);
-    char snapshot[HUB_FULL_PATH_MAX];
     const err_code ref = file_exists(path) ? file_read(&commit, path, NULL) : ERR_NOT_FOUND;
-    const bool is_known = ref == ERR_OK &&
-                          snprintf(snapshot, sizeof snapshot, "%s/snapshots/%.64s", repo_dir,
-                                   bytes_str(&commit)) < (int)sizeof snapshot &&
-                          add_snapshot(out, repo, snapshot, "");
+    hub_path(snapshot, "%s/snapshots/%.64s", repo_dir, bytes_str(&commit));
+    const bool is_known = ref == ERR_OK && add_snapshot(out, repo, snapshot, "");
     bytes_deinit(&commit);
-    out->failed = out->failed || ref == ERR_NOMEM;
+    out->failed |= ref == ERR_NOMEM;
     DIR *d = NULL;
-    if (!is_known && join(path, repo_dir, "snapshots")) {
+    if (!is_known) {
+        hub_path(path, "%s/snapshots", repo_dir);
         d = opendir(path);
-        out->failed = out->failed || (!d && errno == ENOMEM);
+        out->failed |= !d && errno == ENOMEM;
     }
     for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
-        if (hub_is_hex(e->d_name, 7) && join(snapshot, path, e->d_name)) {
+        if (hub_is_hex(e->d_name, 7)) {
+            hub_path(snapshot, "%s/snapshots/%s", repo_dir, e->d_name);
             (void)add_snapshot(out, repo, snapshot, e->d_name);
         }
     }
     if (d) {
         closedir(d);
     }
+    if (out->n > before) {
+        return;
+    }
     hub_listing blobs;
-    if (out->n == before && join(path, repo_dir, "blobs") &&
-        hub_listing_of_folder(&blobs, path, NULL) == ERR_OK) {
+    hub_path(path, "%s/blobs", repo_dir);
+    const err_code err = hub_listing_of_folder(&blobs, path, NULL);
+    out->failed |= err == ERR_NOMEM;
+    if (err == ERR_OK) {
         hub_kept *k = blobs.n ? add(out, repo, "", "") : NULL;
         if (k) {
             k->is_whole = false;
@@ -190,7 +187,7 @@ static bool remove_folder(const char *path)
     return nftw(path, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS) == 0 || errno == ENOENT;
 }
 
-/* Whether a link of any snapshot leads to this blob, or may: one does perhaps in a folder that cannot be read. */
+/* Whether a link of any snapshot leads to this blob, or may: one does perhaps where something cannot be read. */
 static bool is_used(const char *dir, const char *key)
 {
     char path[HUB_FULL_PATH_MAX], target[HUB_FULL_PATH_MAX];
@@ -198,17 +195,19 @@ static bool is_used(const char *dir, const char *key)
     bool used = !d && errno != ENOENT;
     for (const struct dirent *e = d ? readdir(d) : NULL; !used && e; e = readdir(d)) {
         struct stat st;
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || !join(path, dir, e->d_name) ||
-            lstat(path, &st) != 0) {
+        ssize_t n = -1;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
             continue;
         }
-        const ssize_t n = S_ISLNK(st.st_mode) ? readlink(path, target, sizeof target - 1) : -1;
-        if (n >= 0) {
+        if (!file_join(path, sizeof path, dir, e->d_name) || lstat(path, &st) != 0 ||
+            (S_ISLNK(st.st_mode) && (n = readlink(path, target, sizeof target - 1)) < 0)) {
+            used = true;
+        } else if (S_ISDIR(st.st_mode)) {
+            used = is_used(path, key);
+        } else if (n >= 0) {
             target[n] = '\0';
             const char *slash = strrchr(target, '/');
             used = slash && strcmp(slash + 1, key) == 0;
-        } else if (S_ISDIR(st.st_mode)) {
-            used = is_used(path, key);
         }
     }
     if (d) {
@@ -221,12 +220,12 @@ static err_code sweep(const char *repo_dir, int64_t *n_bytes, err_detail *detail
 {
     char blobs[HUB_FULL_PATH_MAX], snapshots[HUB_FULL_PATH_MAX], path[HUB_FULL_PATH_MAX];
     hub_listing l;
-    if (!join(blobs, repo_dir, "blobs") || !join(snapshots, repo_dir, "snapshots")) {
-        return err_set(detail, ERR_INVALID, "the path of the models' folder is too long");
-    }
+    hub_path(blobs, "%s/blobs", repo_dir);
+    hub_path(snapshots, "%s/snapshots", repo_dir);
     err_code err = hub_listing_of_folder(&l, blobs, detail);
     for (size_t i = 0; !err && i < l.n; i++) {
-        if (!is_used(snapshots, l.files[i].path) && join(path, blobs, l.files[i].path)) {
+        if (!is_used(snapshots, l.files[i].path)) {
+            hub_path(path, "%s/%s", blobs, l.files[i].path);
             if (unlink(path) != 0) {
                 err = err_set(detail, ERR_IO, "%.300s: %s", path, strerror(errno));
             } else {
@@ -253,7 +252,8 @@ static err_code unlink_quant(const char *snapshot, const char *quant, bool *is_e
     err = !err && !quants ? no_memory(detail) : err;
     for (size_t i = 0; !err && i < s.n; i++) {
         char path[HUB_FULL_PATH_MAX];
-        if (s.files[i] != s.vision && (!join(path, snapshot, s.files[i]->path) || unlink(path) != 0)) {
+        hub_path(path, "%s/%s", snapshot, s.files[i]->path);
+        if (s.files[i] != s.vision && unlink(path) != 0) {
             err = err_set(detail, ERR_IO, "%.300s: %s", path, strerror(errno));
         }
     }
@@ -279,7 +279,8 @@ err_code hub_cache_remove(const char *cache, const hub_name *name, int64_t *n_by
     bool is_all = !name->quant[0];
     *n_bytes = 0;
     hub_name_folder(folder, name->repo);
-    if (!join(repo_dir, cache, folder) || stat(repo_dir, &st) != 0) {
+    hub_cache_repo(repo_dir, cache, name->repo);
+    if (stat(repo_dir, &st) != 0) {
         return err_set(detail, ERR_NOT_FOUND, "there is no %s; parley list names what there is", name->repo);
     }
     if (!is_all) {
@@ -296,15 +297,15 @@ err_code hub_cache_remove(const char *cache, const hub_name *name, int64_t *n_by
             return err ? err : sweep(repo_dir, n_bytes, detail);
         }
     }
-    if (join(path, repo_dir, "blobs") && hub_listing_of_folder(&blobs, path, NULL) == ERR_OK) {
+    hub_path(path, "%s/blobs", repo_dir);
+    if (hub_listing_of_folder(&blobs, path, NULL) == ERR_OK) {
         *n_bytes = sum(&blobs);
         hub_listing_deinit(&blobs);
     }
     if (!remove_folder(repo_dir)) {
         return err_set(detail, ERR_IO, "%.300s: %s", repo_dir, strerror(errno));
     }
-    if (snprintf(path, sizeof path, "%s/.locks/%s", cache, folder) < (int)sizeof path) {
-        (void)remove_folder(path); /* of no use without the model, and of no harm */
-    }
+    hub_path(path, "%s/.locks/%s", cache, folder);
+    (void)remove_folder(path); /* of no use without the model, and of no harm */
     return ERR_OK;
 }

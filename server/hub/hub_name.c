@@ -79,7 +79,7 @@ bool hub_name_of_folder(char out[HUB_REPO_MAX], const char *folder)
     }
     const char *org = folder + n_prefix, *cut = strstr(org, "--");
     const int n = cut ? snprintf(out, HUB_REPO_MAX, "%.*s/%s", (int)(cut - org), org, cut + 2) : 0;
-    return n > 0 && n < HUB_REPO_MAX && is_repo(out, (size_t)n);
+    return n < HUB_REPO_MAX && is_repo(out, (size_t)n);
 }
 
 bool hub_path_is_safe(const char *path)

@@ -35,7 +35,7 @@ static err_code find_endpoint(hub_place *out, err_detail *detail)
         return too_long(detail, "HF_ENDPOINT");
     }
     size_t n = strlen(out->endpoint);
-    while (n > 0 && out->endpoint[n - 1] == '/') {
+    while (out->endpoint[n - 1] == '/') {
         out->endpoint[--n] = '\0';
     }
     return ERR_OK;
@@ -54,7 +54,7 @@ static bool find_home(char *out, size_t cap)
                            home    ? ""
                            : cache ? "/huggingface"
                                    : "/.cache/huggingface");
-    return n > 0 && n < (int)cap;
+    return n < (int)cap;
 }
 
 static err_code find_cache(hub_place *out, const char *home, err_detail *detail)

@@ -31,7 +31,7 @@ typedef struct pull {
 static void append_escaped(char *out, size_t cap, const char *text, const char *signs)
 {
     size_t n = strlen(out);
-    for (const unsigned char *c = (const unsigned char *)text; *c && n + 4 < cap; c++) {
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
         const bool plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') || (*c >= 'a' && *c <= 'z') ||
                            strchr(signs, *c);
         n += (size_t)snprintf(out + n, cap - n, plain ? "%c" : "%%%02X", *c);
@@ -122,7 +122,7 @@ static err_code check_model(const pull *p, err_detail *detail)
         return err;
     }
     char repo_dir[HUB_FULL_PATH_MAX];
-    err = hub_cache_repo(repo_dir, p->place->cache, p->name->repo, detail);
+    hub_cache_repo(repo_dir, p->place->cache, p->name->repo);
     for (size_t i = 0; !err && i < s->n; i++) {
         /* the tower's architecture is its own, and it is read as its file says */
         if (s->files[i] != s->vision && !hub_blob_is_there(repo_dir, s->files[i])) {

@@ -201,12 +201,12 @@ static err_code select_gguf(hub_selection *out, const hub_listing *l, const char
                           : "there is no model in it that Parley reads: neither config.json with safetensors "
                             "files nor a GGUF file");
     }
-    for (size_t i = 0; !err && chosen && i < l->n; i++) {
+    for (size_t i = 0; chosen && i < l->n; i++) {
         if (is_model_name(l->files[i].path) && same_model(l->files[i].path, chosen->first->path)) {
             out->files[out->n++] = &l->files[i];
         }
     }
-    if (!err && chosen) {
+    if (chosen) {
         snprintf(out->quant, sizeof out->quant, "%s", chosen->name);
         out->is_gguf = true;
         out->vision = find_vision(l, chosen->first);

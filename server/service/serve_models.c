@@ -428,9 +428,10 @@ static bool is_in_use(const serve *s, const char *model)
     hub_name name;
     hub_found found;
     const char *cache = hub_jobs_place(s->opt->hub)->cache;
-    if (!hub_name_parse(&name, model) || hub_cache_repo(dir, cache, name.repo, NULL) != ERR_OK) {
+    if (!hub_name_parse(&name, model)) {
         return false;
     }
+    hub_cache_repo(dir, cache, name.repo);
     const bool is_one = name.quant[0] && hub_cache_find(&found, cache, &name, NULL) == ERR_OK;
     const size_t n_dir = strlen(dir);
     for (size_t i = 0; i <= s->n_shelf; i++) {

@@ -8,6 +8,7 @@
 #include "tests/alloc_fail.h"
 #include "tests/check.h"
 #include "tests/folder.h"
+#include "tests/said.h"
 
 enum { PATH = 1024 };
 
@@ -69,7 +70,12 @@ static void test_folders_and_paths(void)
     for (size_t i = 0; i < sizeof NONE / sizeof *NONE; i++) {
         CHECK(!hub_name_of_folder(repo, NONE[i]));
     }
-    static const char *const SAFE[] = {"a", "a/b.c", "..a", "a/...", ".git"};
+    char long_folder[600];
+    for (int n = 90; n <= 500; n++) {
+        snprintf(long_folder, sizeof long_folder, "models--%0*d--%096d", n, 0, 0);
+        CHECK_INT(hub_name_of_folder(repo, long_folder), n <= 96);
+    }
+    static const char *const SAFE[] = {"a", "a/b.c", "..a", "a/...", ".git", ".g", "g.", "ab"};
     static const char *const UNSAFE[] = {"",      ".",      "..",   "/a",   "a/",    "a//b",
                                          "a/./b", "a/../b", "a\\b", "a\tb", "a\x7f", "\xff"};
     for (size_t i = 0; i < sizeof SAFE / sizeof *SAFE; i++) {
@@ -141,6 +147,10 @@ static void test_listing(void)
         CHECK_STR(m->key, SHA);
     }
     CHECK(hub_listing_find(&l, "y") == NULL);
+    char longer[HUB_PATH_MAX + 1];
+    memset(longer, 'z', sizeof longer);
+    longer[HUB_PATH_MAX] = '\0';
+    CHECK(hub_listing_find(&l, longer) == NULL);
     hub_listing_deinit(&l);
     CHECK(l.n == 0 && hub_listing_find(&l, "z") == NULL);
     static const char *const BAD[] = {
@@ -233,6 +243,8 @@ static void test_quants(void)
         {"Q8/m-Q8_0-00001-of-00002.gguf", "Q8_0"},
         {"Q8_0-chat.gguf", "Q8_0-chat"},
         {"m-Q.gguf", "m-Q"},
+        {"m-1-of-2-Q4_K_XS.gguf", "Q4_K_XS"},
+        {"m-Q8_0-1-of-000000000.gguf", "Q8_0-1-of-000000000"},
     };
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
         hub_file file;
@@ -275,6 +287,9 @@ static void test_gguf(void)
     CHECK_STR(chosen(LIST("m-Q2_K.gguf", "m-UD-Q4_K_XL.gguf"), "Q4_K_XL", NULL), "m-UD-Q4_K_XL.gguf");
     CHECK_STR(chosen(LIST("m-Q4_K_XL.gguf", "m-UD-Q4_K_XL.gguf"), "Q4_K_XL", NULL), "m-Q4_K_XL.gguf");
     CHECK(chosen(LIST("m-Q2_K.gguf", "m-UD-Q4_K_XL.gguf"), "K_XL", NULL)[0] == '!');
+    CHECK(chosen(LIST("m-Q2_K.gguf", "m-UD-Q4_K_XL.gguf"), "Q5_K_XL", NULL)[0] == '!');
+    CHECK_STR(chosen(LIST("f", "m-UD-Q8_0.gguf", "n-UD-Q8_0.gguf"), "Q8_0", NULL),
+              "! there is no quantization Q8_0; there are: UD-Q8_0 (0.0 GB), UD-Q8_0 (0.0 GB)");
     /* Parts, and the vision tower: of 16 bits, rather from the model's folder. */
     CHECK_STR(
         chosen(LIST("m-Q8_0-00001-of-00002.gguf", "m-Q8_0-00002-of-00002.gguf", "n-Q4_0.gguf"), "Q8_0", NULL),
@@ -459,6 +474,52 @@ static void test_cache(void)
     CHECK_INT(hub_cache_list(&all, &n_all, file, &d), ERR_IO);
 }
 
+/* As many models and files as make lists longer than they began, folders that are too deep, and what is no file. */
+static void test_large_cache(void)
+{
+    enum { MODELS = 40, FILES = 40 };
+    char cache[FOLDER_NAME], dir[2 * FOLDER_NAME], name[PATH], expected[2048] = "";
+    hub_listing l;
+    err_detail d = {0};
+    folder_make(cache);
+    for (int i = 0; i < MODELS; i++) {
+        snprintf(dir, sizeof dir, "%s/models--o--n%02d", cache, i);
+        keep(dir, COMMIT, "m-Q8_0.gguf", "k", (size_t)i);
+        set_main(dir, COMMIT);
+        snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "o/n%02d:Q8_0 %d;", i, i);
+    }
+    CHECK_STR(kept(cache), expected);
+    snprintf(dir, sizeof dir, "%s/files", cache);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "f%02d", i);
+        put(dir, name, (size_t)i);
+    }
+    put(dir, "1/2/3/4/5/6/7/8/file", 1);
+    put(dir, "1/2/3/4/5/6/7/8/9/deeper", 1);
+    snprintf(name, sizeof name, "%s/to-folder", dir);
+    CHECK(symlink("1", name) == 0);
+    snprintf(name, sizeof name, "%s/to-nothing", dir);
+    CHECK(symlink("nothing", name) == 0);
+    snprintf(name, sizeof name, "%s/to-file", dir);
+    CHECK(symlink("f39", name) == 0);
+    snprintf(name, sizeof name, "%s/pipe", dir);
+    CHECK(mkfifo(name, 0600) == 0);
+    snprintf(name, sizeof name, "%0200d/%0200d/%0109d", 0, 0, 1); /* as long as a path may be; a byte more */
+    put(dir, name, 1);
+    name[0] = '1';
+    snprintf(name + strlen(name), sizeof name - strlen(name), "2");
+    put(dir, name, 1);
+    CHECK_OK(hub_listing_of_folder(&l, dir, &d), d);
+    CHECK_INT(l.n, FILES + 3);
+    CHECK(hub_listing_find(&l, "1/2/3/4/5/6/7/8/file") && hub_listing_find(&l, "f39"));
+    const hub_file *link = hub_listing_find(&l, "to-file");
+    CHECK(link && link->size == 39);
+    hub_listing_deinit(&l);
+    snprintf(name, sizeof name, "%s/f01", dir);
+    CHECK_INT(hub_listing_of_folder(&l, name, &d), ERR_NOT_FOUND);
+    CHECK_HAS(d.text, "/files/f01: there is no such folder");
+}
+
 /* Which links are made: to files that are there, for a branch that then means them. */
 static void test_link(void)
 {
@@ -512,6 +573,18 @@ static err_code find_and_list(void *cache)
     return err;
 }
 
+static err_code list_one(void *cache)
+{
+    hub_kept *all = NULL;
+    size_t n = 0;
+    err_detail d = {0};
+    const err_code err = hub_cache_list(&all, &n, cache, &d);
+    CHECK((err == ERR_OK) == (d.text[0] == '\0'));
+    CHECK_INT(n, err ? 0 : 1);
+    free(all);
+    return err;
+}
+
 /* Two models that share nothing, and one in a folder. */
 static void fill(const char *cache)
 {
@@ -533,6 +606,22 @@ static void test_short_memory(void)
     folder_make(cache);
     fill(cache);
     CHECK(alloc_fail_each(find_and_list, cache, 1000) > 4);
+    char one[FOLDER_NAME];
+    folder_make(one); /* a folder alone, then what was broken off alone, then what no branch means */
+    for (int i = 0; i < 3; i++) {
+        snprintf(dir, sizeof dir, "%s/models--o--one", one);
+        if (i == 1) {
+            put(dir, "blobs/p.incomplete", 3);
+        } else {
+            keep(dir, COMMIT, "config.json", "kc", 2);
+            keep(dir, COMMIT, "model.safetensors", "km", 3);
+        }
+        if (i == 0) {
+            set_main(dir, COMMIT);
+        }
+        CHECK(alloc_fail_each(list_one, one, 1000) >= 1);
+        folder_remove(dir);
+    }
     snprintf(dir, sizeof dir, "%s/models--o--n", cache);
     int64_t n = 0;
     size_t at = 0;
@@ -634,6 +723,7 @@ int main(void)
     test_gguf();
     test_checkpoints();
     test_cache();
+    test_large_cache();
     test_link();
     test_short_memory();
     test_place();

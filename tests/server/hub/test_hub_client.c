@@ -160,6 +160,10 @@ static void test_refusals(void)
          "the connection broke ("},
         {"HTTP/1.1 206 Part\r\nContent-Length: 3\r\nContent-Range: bytes 5-7/9\r\n\r\nabc" CUT, false, false,
          ERR_UPSTREAM, 8, 31.75, "it sends another part of the file than was asked for"},
+        {STATUS("416 No", ""), false, false, ERR_UPSTREAM, 8, 31.75,
+         "it does not send the file; is the network there?"},
+        {STATUS("206 Part", "Content-Range: bytes 0-7/8\r\n"), false, true, ERR_UPSTREAM, 8, 31.75,
+         "it sends less than it said; say the same again to go on from here"},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         answers[HUB][0] = ROWS[i].answer;
@@ -271,6 +275,14 @@ static void test_redirects(void)
         CHECK_HAS(detail.text, "the address that it redirects to refuses the file");
         CHECK_INT(n_asked, 16);
     }
+    memset(answers, 0, sizeof answers);
+    answers[HUB][0] = there; /* what else it says is no sign of that */
+    answers[STORE][0] = STATUS("503 No", "");
+    answers[STORE][1] = STATUS("418 No", "");
+    CHECK_INT(run(), ERR_UPSTREAM);
+    CHECK_HAS(detail.text, "the hub answers with status 418");
+    CHECK_INT(n_asked, 4);
+    CHECK(took_s >= 0.25 && took_s < 0.7);
     memset(answers, 0, sizeof answers);
     answers[HUB][0] = here; /* in a circle */
     CHECK_INT(run(), ERR_UPSTREAM);
@@ -385,6 +397,33 @@ static void test_files(void)
     CHECK_OK(run(), detail);
     CHECK_INT(n_asked, 0);
     is_kept("0123456789");
+    wants("empty", ""); /* has nothing to ask for */
+    CHECK_OK(run(), detail);
+    CHECK_INT(n_asked, 0);
+    is_kept("");
+    static char pointer[1200];
+    wants("weights", "a file of more than what comes in its place, which is the pointer of Git LFS");
+    SAYS(HUB, PLAIN("version https://git-lfs.github.com/spec/v1\n"));
+    CHECK_INT(run(), ERR_CORRUPT);
+    CHECK_STR(detail.text,
+              "weights: the hub sent the pointer of Git LFS in place of the file (43 bytes, not 76)");
+    is_kept(NULL);
+    SAYS(HUB, PLAIN("version http://git-lfs.github.com/spec/v1\n"));
+    CHECK_INT(run(), ERR_CORRUPT);
+    CHECK_STR(detail.text, "weights: 42 bytes came; the hub lists it with 76");
+    SAYS(HUB, PLAIN("version https://git-lf"));
+    CHECK_INT(run(), ERR_CORRUPT);
+    CHECK_STR(detail.text, "weights: 22 bytes came; the hub lists it with 76");
+    file.size = 2000;
+    for (int more = 0; more < 2; more++) { /* a pointer is short */
+        const int n = snprintf(pointer, sizeof pointer, PLAIN_HEAD "version https://git-lfs");
+        snprintf(pointer + n, sizeof pointer - (size_t)n, "%0*d" CUT, 1000 + more, 0);
+        answers[HUB][0] = pointer;
+        answers[HUB][1] = NULL;
+        CHECK_INT(run(), ERR_CORRUPT);
+        CHECK_HAS(detail.text, more ? "weights: 1024 bytes came" : "the pointer of Git LFS");
+    }
+    wants("a.bin", "0123456789");
     f = fopen(path, "w"); /* and was wrong */
     CHECK(f && fputs("0123456_89", f) >= 0 && fclose(f) == 0);
     SAYS(HUB, PLAIN("0123456789"));
@@ -447,6 +486,18 @@ static void test_many(void)
     CHECK(took_s < 0.5);
     for (size_t i = 0; i < 4; i++) {
         CHECK(!tasks[i].transfer);
+        tasks[i] = (hub_task){.path = PATHS[i], .into = &texts[i]};
+    }
+    SAYS(HUB, STATUS("503 No", ""), STATUS("503 No", ""), PLAIN("a")); /* two wait */
+    CHECK_OK(run_tasks(tasks, 2, 2), detail);
+    CHECK_INT(n_asked, 4);
+    CHECK(took_s >= 0.25 && took_s < 0.4);
+    SAYS(HUB, STATUS("404 No", ""));
+    tasks[0] = (hub_task){.path = PATHS[0], .into = &texts[0]};
+    hub_client *c = hub_client_create(&place); /* nobody wants to hear of it */
+    CHECK_INT(hub_client_run(c, tasks, 1, 1, NULL, NULL, NULL), ERR_NOT_FOUND);
+    hub_client_destroy(c);
+    for (size_t i = 0; i < 4; i++) {
         bytes_deinit(&texts[i]);
     }
 }

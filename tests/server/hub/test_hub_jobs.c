@@ -2,6 +2,7 @@
 #include "server/hub/hub_jobs.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -11,12 +12,24 @@
 
 #include "base/hash.h"
 #include "tests/folder.h"
+#include "tests/one_fails.h"
 #include "tests/open_files.h"
 #include "tests/said.h"
 
-enum { CLIENTS = 64, HEAD = 4096, LARGE = 40000 };
+enum { CLIENTS = 64, HEAD = 4096, LARGE = 40000, TABLE = 200000 };
 
 #define COMMIT "0123456789abcdef0123456789abcdef01234567"
+
+#define FAILING (errno = EMFILE, -1)
+
+ONE_FAILS(void *, calloc, (size_t n, size_t size), (n, size), NULL)
+ONE_FAILS(int, socketpair, (int family, int type, int protocol, int *pair), (family, type, protocol, pair),
+          FAILING)
+ONE_FAILS(pid_t, fork, (void), (), FAILING)
+ONE_FAILS(int, pipe2, (int *ends, int flags), (ends, flags), FAILING)
+ONE_FAILS(ssize_t, send, (int fd, const void *data, size_t n, int flags), (fd, data, n, flags), FAILING)
+ONE_FAILS(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), FAILING)
+ONE_FAILS(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags), FAILING)
 
 /* ---- the hub: each model has the same files; of one called "held" the weights come when they may ---- */
 
@@ -165,12 +178,15 @@ static err_code inspect(bytes *out, const char *path, const char *mmproj, bool a
     for (int i = 0; strstr(path, "endless") && i < 1 << 19; i++) {
         bytes_append_char(out, '"');
     }
+    for (int i = 0; strstr(path, "large") && i < TABLE; i++) { /* more than a pipe takes at once */
+        bytes_append_char(out, 'a');
+    }
     bytes_printf(out, "a \"table\"\n%s", as_json || mmproj ? "?" : strstr(path, COMMIT) ? "of it" : path);
     return strstr(path, "odd") ? err_set(d, ERR_CORRUPT, "odd weights") : ERR_OK;
 }
 
 static hub_jobs *jobs;
-static char done[512];
+static char done[1024];
 static bytes list;
 
 static void on_done(void *ctx, hub_action action, const char *model)
@@ -258,6 +274,13 @@ static void test_each(void)
     ends(HUB_INSPECT, "org/endless",
          "[{\"model\":\"org/endless\",\"action\":\"inspect\",\"state\":\"failed\",\"message\":\"there is too "
          "much to tell\"}]");
+    static char table[TABLE + 200];
+    const int n = snprintf(table, sizeof table,
+                           "[{\"model\":\"org/large\",\"action\":\"inspect\",\"state\":\"done\",\"text\":\"");
+    memset(table + n, 'a', TABLE);
+    snprintf(table + n + TABLE, sizeof table - TABLE - (size_t)n, "a \\\"table\\\"\\nof it\"}]");
+    ends(HUB_PULL, "org/large", "[{\"model\":\"org/large\",\"action\":\"pull\",\"state\":\"done\"}]");
+    ends(HUB_INSPECT, "org/large", table);
     ends(HUB_PULL, "org/dies", "[{\"model\":\"org/dies\",\"action\":\"pull\",\"state\":\"done\"}]");
     ends(HUB_INSPECT, "org/dies",
          "[{\"model\":\"org/dies\",\"action\":\"inspect\",\"state\":\"failed\",\"message\":\"the process "
@@ -267,10 +290,8 @@ static void test_each(void)
     ends(HUB_INSPECT, "org/good",
          "[{\"model\":\"org/"
          "good\",\"action\":\"inspect\",\"state\":\"failed\",\"message\":\"not_found\"}]");
-    CHECK_STR(
-        done,
-        "0 org/good|2 org/good|0 org/odd|0 org/endless|0 org/dies|1 org/good|"); /* those that succeeded */
-    hub_jobs_look(jobs, NULL, NULL);
+    CHECK_STR(done, "0 org/good|2 org/good|0 org/odd|0 org/endless|0 org/large|2 org/large|0 org/dies|1 "
+                    "org/good|"); /* those that succeeded */
 }
 
 static void test_names(void)
@@ -344,6 +365,46 @@ static void test_many(void)
         "\"n_files\":1,\"n_done\":0,\"bytes\":20000,\"total\":40000,"); /* what was there is not fetched again */
 }
 
+/* Each call fails once: there is no process that starts others, or none of those; the next one is started. */
+static void test_failing(const hub_jobs_hooks *hooks)
+{
+    static const struct {
+        const char *call;
+        int n;
+        err_code err; /* of the beginning */
+        const char *text;
+    } ROWS[] = {
+        {"calloc", 1, ERR_NOMEM, "there is not enough memory to fetch models"},
+        {"socketpair", 1, ERR_IO, "Too many open files"},
+        {"fork", 1, ERR_IO, "Too many open files"},
+        {"pipe2", 1, ERR_OK, "no process could be started for it"}, /* in the process that starts others */
+        {"fork", 2, ERR_OK, "no process could be started for it"},
+        {"sendmsg", 1, ERR_OK, "no process could be started for it"},
+        {"send", 1, ERR_OK, "no process could be started for it"},
+        {"recvmsg", 1, ERR_OK, "no process could be started for it"},
+    };
+    const int before = open_files();
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        err_detail d = {0};
+        one_fails(ROWS[i].call, ROWS[i].n);
+        CHECK_INT(hub_jobs_create(&jobs, hooks, &d), ROWS[i].err);
+        CHECK((jobs != NULL) == (ROWS[i].err == ERR_OK));
+        if (jobs) {
+            CHECK_INT(hub_jobs_start(jobs, HUB_INSPECT, "org/none", &d), ERR_IO);
+            CHECK_STR(look(), "[]");
+        }
+        (void)one_fails_over();
+        CHECK_STR(d.text, ROWS[i].text);
+        if (jobs && strcmp(ROWS[i].call, "recvmsg") != 0) {
+            CHECK_OK(hub_jobs_start(jobs, HUB_INSPECT, "org/none", &d), d);
+            becomes("not_found");
+        }
+        hub_jobs_destroy(jobs);
+        jobs = NULL;
+        CHECK_INT(open_files(), before);
+    }
+}
+
 int main(void)
 {
     char folder[FOLDER_NAME], url[64];
@@ -372,10 +433,11 @@ int main(void)
     CHECK_INT(hub_jobs_create(&jobs, &hooks, &d), ERR_INVALID);
     CHECK(jobs == NULL);
     setenv("HF_ENDPOINT", url, 1);
+    list = bytes_empty(1 << 22);
+    test_failing(&hooks);
     CHECK_OK(hub_jobs_create(&jobs, &hooks, &d), d); /* before there is a thread */
     CHECK_STR(hub_jobs_place(jobs)->endpoint, url);
     CHECK(pthread_create(&thread, NULL, hub, NULL) == 0);
-    list = bytes_empty(1 << 22);
     test_names();
     test_each();
     test_many();
