@@ -183,7 +183,7 @@ err_code chat_client_ask(chat_client *c, const char *body, size_t n, const chat_
         upstream_reply_finish(&x.reply);
         hand_on(&x);
         err = x.reply.error;
-        if (err && detail) {
+        if (err) {
             *detail = x.reply.detail;
         }
     }

@@ -77,7 +77,7 @@ static void take_resize(chat_line *l)
 {
     const unsigned short n = columns_of(STDOUT_FILENO);
     resized = 0;
-    if (n == 0 || n >= CHAT_LINE_COLUMNS_MIN) {
+    if (l->edit && n >= CHAT_LINE_COLUMNS_MIN) {
         el_resize(l->edit);
         el_set(l->edit, EL_REFRESH);
     }
@@ -107,7 +107,7 @@ static bool fill(chat_line *l, bool *is_interrupt)
             }
             return false;
         }
-        if (read(in[1].fd, &count, sizeof count) > 0 || !in[0].revents) {
+        if (read(in[1].fd, &count, sizeof count) > 0) {
             continue;
         }
         const ssize_t n = read(STDIN_FILENO, l->input, sizeof l->input);
@@ -176,7 +176,7 @@ static void tidy_paste(bytes *text)
     for (size_t i = 0; i < text->len; i++) {
         const char c = text->data[i];
         if (c == '\r') {
-            i += i + 1 < text->len && text->data[i + 1] == '\n';
+            i += text->data[i + 1] == '\n'; /* a zero stands behind the text */
             text->data[n++] = '\n';
         } else if ((unsigned char)c >= 0x20 || c == '\n' || c == '\t') {
             text->data[n++] = c;
@@ -297,11 +297,11 @@ static const char *edit_line(chat_line *l, const char *prompt, size_t *n)
     mark_pastes(l, PASTE_ON);
     const char *line = el_gets(l->edit, &count);
     mark_pastes(l, PASTE_OFF);
-    *n = line && count > 0 ? (size_t)count : 0;
+    *n = line ? (size_t)count : 0; /* NULL instead of nothing */
     if (*n && line[*n - 1] == '\n') {
         --*n;
     }
-    return l->was_stopped || (line && count > 0) ? line : NULL;
+    return line;
 }
 
 static chat_line_end read_typed(chat_line *l, const char *prompt, bytes *out)

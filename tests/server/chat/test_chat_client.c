@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "server/media/fetch.h"
+#include "tests/alloc_fail.h"
 #include "tests/folder.h"
 #include "tests/open_files.h"
 #include "tests/said.h"
@@ -93,6 +94,14 @@ static void test_answers(chat_client *c)
     CHECK_OK(ask(c, EVENTS_HEAD DELTA("content", "a") END("length") DONE CUT), detail);
     CHECK(result.is_cut);
     CHECK_INT(result.n_prompt + result.n_cached + result.n_tokens, 0); /* it does not say */
+    CHECK_OK(
+        ask(c, EVENTS_HEAD
+            "data: "
+            "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\",\"tool_calls\":[{\"index\":0,\"id\":"
+            "\"c\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},\"finish_reason\":"
+            "null}]}\n\n" END("tool_calls") DONE CUT),
+        detail);
+    CHECK_STR(heard, "a|"); /* of calls nothing is said */
     CHECK_OK(ask(c, EVENTS_HEAD LATER END("stop") DONE CUT), detail);
     CHECK_STR(heard, "");
     CHECK_NEAR(result.first_ms, result.all_ms, 1e-9);
@@ -211,6 +220,40 @@ static void test_models(chat_client *c)
     bytes_deinit(&out);
 }
 
+static err_code ask_once(void *c)
+{
+    return ask(c, EVENTS_HEAD DELTA("content", "one") END("stop") DONE CUT);
+}
+
+static err_code create_once(void *server)
+{
+    chat_client *c = chat_client_create(server, NULL);
+    chat_client_destroy(c);
+    return c ? ERR_OK : ERR_NOMEM;
+}
+
+static void test_short_memory(chat_client *c, chat_server *server)
+{
+    CHECK(alloc_fail_each(create_once, server, 100) > 1);
+    int n_short = 0, n_server = 0;
+    for (size_t i = 1; i < 60; i++) {
+        alloc_fail_at(i);
+        const err_code err = ask_once(c);
+        alloc_fail_at(0);
+        n_short += err == ERR_NOMEM;
+        n_server +=
+            err == ERR_UPSTREAM && strstr(detail.text, " has gone silent"); /* it was the server's memory */
+        CHECK(err != ERR_OK || strcmp(heard, "one|") == 0);
+        CHECK(err == ERR_OK || detail.text[0]);
+    }
+    CHECK(n_short > 5);
+    CHECK_INT(n_server, 1);
+    alloc_fail_at(1);
+    CHECK_INT(ask_once(c), ERR_NOMEM);
+    alloc_fail_at(0);
+    CHECK_STR(detail.text, "there is not enough memory to ask the server");
+}
+
 /* Without descriptors there is no client; which server is asked by way of a proxy. */
 static void test_ways(const char *proxy)
 {
@@ -297,6 +340,7 @@ int main(void)
     test_faults(c, tcp.base);
     test_models(c);
     CHECK_STR(asked, "0 GET /v1/models HTTP/1.1|Authorization: Bearer secret|");
+    test_short_memory(c, &tcp);
     chat_client_destroy(c);
 
     snprintf(url, sizeof url, "unix:%s", path);

@@ -4,7 +4,9 @@
 #include "server/chat/chat_line.h"
 
 #include <fcntl.h>
+#include <histedit.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -12,16 +14,24 @@
 #include "base/limits.h"
 #include "tests/alloc_fail.h"
 #include "tests/folder.h"
+#include "tests/one_fails.h"
 #include "tests/open_files.h"
 #include "tests/said.h"
 #include "tests/server/made_up_time.h"
 
 enum { SCREEN = 1 << 16, LONG_PASTE = 401 };
 
+/* One that is made fails alone. */
+ONE_FAILS(int, eventfd, (unsigned count, int flags), (count, flags), (errno = EMFILE, -1))
+ONE_FAILS(int, el_insertstr, (EditLine * e, const char *text), (e, text), -1)
+ONE_FAILS(EditLine *, el_init, (const char *name, FILE *in, FILE *out, FILE *err), (name, in, out, err), NULL)
+ONE_FAILS(History *, history_init, (void), (), NULL)
+
 /* ---- the terminal ---- */
 
 static int terminal = -1, line_fd = -1; /* its two ends */
-/* Typed one after the other; "!INT" and the like are signals, "!30" columns, "!poll" and "!read" errors of these two. */
+/* Typed one after the other; "!INT" and the like are signals, "!30" columns, "!poll" and "!read" errors of these two,
+ * "!memory" and "!insert": the nth call from here on fails. */
 static const char *const *keys;
 static char screen[SCREEN]; /* what was drawn since the last text */
 
@@ -97,6 +107,10 @@ static bool act(void)
     keys++;
     if (next[0] == '!' && strchr("pr", next[1])) {
         *(next[1] == 'p' ? &made_up_error : &read_error) = (int)strtol(next + 5, NULL, 10);
+    } else if (next[0] == '!' && next[1] == 'm') {
+        alloc_fail_at((size_t)strtol(next + 7, NULL, 10));
+    } else if (next[0] == '!' && next[1] == 'i') {
+        one_fails("el_insertstr", 1);
     } else if (next[0] != '!') {
         type(next);
     } else if (next[1] >= '0' && next[1] <= '9') {
@@ -202,7 +216,9 @@ static void test_pastes(chat_line *l)
     READS(l, CHAT_LINE_PASTED, "\n", PASTED("\n") "\r");
     CHECK_HAS(screen, "[pasted 5: 1 line, 1 bytes]");
     READS(l, CHAT_LINE_PASTED, "a\nb\nand more", PASTED("a\nb") "\\\r", "and more\r");
-    READS(l, CHAT_LINE_PASTED, "\xff", PASTED("\xff") "\r"); /* what is no text cannot stand in the line */
+    READS(l, CHAT_LINE_PASTED, "a\n", PASTED("a\r") "\r");
+    READS(l, CHAT_LINE_TEXT, "a", "\033[200~", "!INT", "a\r"); /* nothing was pasted yet */
+    READS(l, CHAT_LINE_PASTED, "\xff", PASTED("\xff") "\r");   /* what is no text cannot stand in the line */
 
     static char longer[LONG_PASTE + 32], name[64];
     for (int n = LONG_PASTE - 1; n <= LONG_PASTE; n++) {
@@ -247,6 +263,47 @@ static void test_large_pastes(void)
     text = small;
 }
 
+/* What is pasted and finds no memory is left out, with a beep; so is what finds no place in the line. */
+static void test_no_room(void)
+{
+    chat_line *l = open_line(NULL);
+#define BEEPS(failing, paste)                                                                                \
+    do {                                                                                                     \
+        READS(l, CHAT_LINE_TEXT, "ab", "a", failing, PASTED(paste), "!memory0", "b\r");                      \
+        CHECK(strchr(screen, '\a') != NULL);                                                                 \
+    } while (0)
+    BEEPS("!memory1", "x\ny");
+    BEEPS("!memory2", "x\ny");
+    BEEPS("!insert", "x\ny");
+    BEEPS("!insert", "x");
+#undef BEEPS
+    READS(l, CHAT_LINE_TEXT, "ab", "a", "!insert", "\033\r", "b\r"); /* a line break that finds none */
+    READS(l, CHAT_LINE_PASTED, "x\ny", PASTED("x\ny") "\r");
+    CHECK_HAS(screen, "[pasted 1: 2 lines, 3 bytes]");
+    CHECK(!strchr(screen, '\a'));
+    chat_line_close(l);
+}
+
+/* What a terminal needs and cannot have. */
+static void test_open_fails(void)
+{
+    static const struct {
+        const char *call, *text;
+        err_code err;
+    } ROWS[] = {{"eventfd", "no terminal can be waited for: Too many open files", ERR_IO},
+                {"el_init", "there is not enough memory for the terminal", ERR_NOMEM},
+                {"history_init", "there is not enough memory for the terminal", ERR_NOMEM}};
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        chat_line *l = NULL;
+        err_detail d = {0};
+        one_fails(ROWS[i].call, 1);
+        CHECK_INT(chat_line_open(&l, NULL, &d), ROWS[i].err);
+        CHECK(one_fails_over());
+        CHECK_STR(d.text, ROWS[i].text);
+        chat_line_close(l);
+    }
+}
+
 /* A wait or a read that fails is the end, unless it was only disturbed. */
 static void test_errors(void)
 {
@@ -281,6 +338,7 @@ static void test_signals(chat_line *l)
     CHECK_HAS(screen, "ask> wi"); /* drawn anew */
     READS(l, CHAT_LINE_TEXT, "narrow", "nar", "!20", "row\r");
     READS(l, CHAT_LINE_TEXT, "small", "sm", "!10", "all\r");
+    READS(l, CHAT_LINE_TEXT, "unknown", "un", "!0", "known\r");
     resize(80);
 }
 
@@ -334,9 +392,35 @@ static void test_pipe(void)
     bytes_deinit(&text);
     text = bytes_empty(1 << 20);
     READS(l, CHAT_LINE_TEXT, "short", NULL);
+    raise(SIGWINCH); /* there is nothing to draw */
     raise(SIGINT);
     READS(l, CHAT_LINE_END, "", "!INT");
     chat_line_close(l);
+}
+
+/* Where the terminal is not one of both, or says not what it is. */
+static void test_kinds(void)
+{
+    const int out = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY);
+    chat_line *l;
+    CHECK(dup2(null, STDOUT_FILENO) == STDOUT_FILENO);
+    l = open_line(NULL);
+    CHECK(!chat_line_is_typed(l));
+    raise(SIGWINCH);
+    READS(l, CHAT_LINE_TEXT, "as it comes", "as it comes\n");
+    chat_line_close(l);
+    CHECK(dup2(out, STDOUT_FILENO) == STDOUT_FILENO);
+    close(out);
+    close(null);
+    for (int i = 0; i < 2; i++) {
+        (i ? setenv("TERM", "", 1) : unsetenv("TERM"));
+        setenv("LC_ALL", i ? "C" : "C.UTF-8", 1); /* characters are of several bytes all the same */
+        l = open_line(NULL);
+        READS(l, CHAT_LINE_TEXT, "\xc3\xa4", "a\xc3\xa4\001\004\r"); /* Ctrl-A, Ctrl-D: without the first */
+        CHECK(!strstr(screen, "2004"));
+        chat_line_close(l);
+    }
+    setenv("TERM", "xterm", 1);
 }
 
 int main(void)
@@ -358,6 +442,8 @@ int main(void)
     test_pastes(l);
     test_large_pastes();
     test_errors();
+    test_no_room();
+    test_open_fails();
     test_signals(l);
     READS(l, CHAT_LINE_TEXT, "the last", "the last\r");
     chat_line_close(l);
@@ -368,6 +454,7 @@ int main(void)
     CHECK(!strstr(screen, "2004"));
     chat_line_close(l);
     CHECK_INT(open_files(), open);
+    test_kinds();
     test_pipe();
     err_detail d = {0};
     alloc_fail_at(1);

@@ -3,6 +3,7 @@
 #include "server/chat/chat_talk.h"
 
 #include <fcntl.h>
+#include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -11,6 +12,7 @@
 #include "server/chat/chat_screen.h"
 #include "tests/alloc_fail.h"
 #include "tests/folder.h"
+#include "tests/one_fails.h"
 #include "tests/open_files.h"
 #include "tests/said.h"
 
@@ -319,6 +321,8 @@ static void test_short_memory(void)
     CHECK(alloc_fail_each(talk_once, picture, 1000) > 6);
 }
 
+ONE_FAILS(int, fsync, (int fd), (fd), (errno = EIO, -1))
+
 /* A file of more bytes than may be sent, and one that the disk does not take. */
 static void test_limits(void)
 {
@@ -342,6 +346,11 @@ static void test_limits(void)
     CHECK_INT(setrlimit(RLIMIT_FSIZE, &before), 0);
     CHECK_INT(err, ERR_IO);
     CHECK_HAS(d.text, "/short.md could not be written whole: File too large");
+    CHECK(access(path, F_OK) != 0);
+    one_fails("fsync", 1);
+    CHECK_INT(chat_talk_save(t, path, &d), ERR_IO);
+    CHECK(one_fails_over());
+    CHECK_HAS(d.text, "/short.md could not be written whole: Input/output error");
     CHECK(access(path, F_OK) != 0);
     chat_talk_destroy(t);
 }
