@@ -81,7 +81,7 @@ target_sources(test_turns PRIVATE ${CMAKE_SOURCE_DIR}/bench/turns.c)
 # Programs that let allocations fail. Without a sanitizer alloc_fail.c takes malloc's place for every library;
 # a sanitizer has its own malloc, so there only the calls of our own code are caught, by the linker; always where
 # libraries crash when their own allocations fail, or make too many.
-set(only_ours test_alloc_fail_checkpoint test_alloc_fail_engine test_alloc_fail_vision test_chat_client test_chat_line
+set(only_ours test_alloc_fail_checkpoint test_alloc_fail_engine test_alloc_fail_vision test_chat_client test_chat_command test_chat_line
     test_file_store test_history_queue test_hub_bounds test_limits test_mcp_wait test_reader_memory test_uploads)
 foreach(program test_alloc_fail test_alloc_fail_image test_alloc_fail_model test_alloc_fail_text test_chat_talk
         test_data_uri test_engine_commands test_hub test_left_behind test_mcp_catalog test_mcp_config test_mcp_result
@@ -233,6 +233,7 @@ list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_engine_transcripts PRIVATE ${failing})
 target_link_options(test_numa PRIVATE -Wl,--wrap=calloc,--wrap=pthread_create,--wrap=pthread_setaffinity_np)
 target_link_options(test_chat_line PRIVATE -Wl,--wrap=read,--wrap=eventfd,--wrap=el_insertstr,--wrap=el_init,--wrap=history_init)
+target_link_options(test_chat_command PRIVATE -Wl,--wrap=fetch_start,--wrap=chat_talk_set_system)
 target_link_options(test_chat_talk PRIVATE -Wl,--wrap=fsync)
 target_link_options(test_context_fit PRIVATE -Wl,--wrap=arena_calloc,--wrap=engine_get_info,--wrap=gen_request_get_info
     -Wl,--wrap=gen_request_free)

@@ -42,7 +42,7 @@ static option_source source_of(const options *o, const char *name)
 {
     size_t n;
     const option_row *rows = option_rows(&n), *r = option_find(name, strlen(name), IN_CHAT);
-    return r ? (option_source)o->sources[r - rows] : SOURCE_STANDARD;
+    return (option_source)o->sources[r - rows];
 }
 
 /* ---- an answer ---- */
@@ -307,19 +307,27 @@ static bool run_command(chat *c, char *text)
 
 /* ---- the loop ---- */
 
+static void refuse_text(chat *c, const char *why)
+{
+    c->failed = true;
+    fprintf(stderr, "parley: %s\n", why);
+}
+
 /* Whether the chat goes on. */
 static bool take_text(chat *c, bytes *text, bool is_pasted)
 {
+    if (text->failed && text->no_memory) {
+        refuse_text(c, "not enough memory for this text");
+        return true;
+    }
     if (text->failed) {
-        if (text->no_memory) {
-            fprintf(stderr, "parley: not enough memory for this text\n");
-        } else {
-            fprintf(stderr, "parley: that is more than %zu MiB\n", LIMIT_BODY_BYTES >> 20);
-        }
+        char why[64];
+        snprintf(why, sizeof why, "that is more than %zu MiB", LIMIT_BODY_BYTES >> 20);
+        refuse_text(c, why);
         return true;
     }
     if (!utf8_valid(bytes_str(text), text->len)) {
-        fprintf(stderr, "parley: that is no UTF-8 text\n");
+        refuse_text(c, "that is no UTF-8 text");
         return true;
     }
     char *start = text->data;
@@ -331,7 +339,7 @@ static bool take_text(chat *c, bytes *text, bool is_pasted)
         return run_command(c, start + 1);
     }
     if (!chat_talk_ask(c->talk, start + has_slash)) {
-        fprintf(stderr, "parley: there is not enough memory for this question\n");
+        refuse_text(c, "there is not enough memory for this question");
         return true;
     }
     ask(c);
@@ -396,7 +404,7 @@ static err_code find_model(chat *c, err_detail *detail)
 {
     if (c->o->connect && c->o->model) {
         bytes_append_str(&c->model, c->o->model);
-        return ERR_OK;
+        return c->model.failed ? err_set(detail, ERR_NOMEM, "there is not enough memory to start") : ERR_OK;
     }
     return chat_client_model(c->client, &c->model, detail);
 }

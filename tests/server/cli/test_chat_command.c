@@ -8,20 +8,32 @@
 #include "base/log.h"
 #include "server/chat/chat_client.h"
 #include "server/chat/chat_line.h"
+#include "server/chat/chat_talk.h"
 #include "server/cli/options_parse.h"
 #include "server/cli/own_server.h"
+#include "server/media/fetch.h"
+#include "tests/alloc_fail.h"
 #include "tests/folder.h"
+#include "tests/one_fails.h"
 #include "tests/open_files.h"
 #include "tests/recorded.h"
 #include "tests/said.h"
 
-static bytes all, asked; /* asked: what the others were told */
+ONE_FAILS(bool, fetch_start, (void), (), false)
+ONE_FAILS(bool, chat_talk_set_system, (chat_talk * t, const char *text), (t, text), false)
+
+static char all_room[1 << 20], asked_room[1 << 16]; /* memory that does not fail */
+static bytes all = {.data = all_room, .cap = sizeof all_room - 1, .max = sizeof all_room - 1};
+/* What the others were told. */
+static bytes asked = {.data = asked_room, .cap = sizeof asked_room - 1, .max = sizeof asked_room - 1};
 
 /* ---- the terminal ---- */
 
 struct chat_line {
     int unused;
 };
+
+static chat_line the_line;
 
 static const char *typed[32]; /* "^C": stopped, "^V" in front: pasted; NULL ends */
 static int at_line, n_open, interrupts_left;
@@ -33,7 +45,7 @@ err_code chat_line_open(chat_line **out, const char *history, err_detail *d)
     if (line_fails) {
         return err_set(d, ERR_INVALID, "no terminal");
     }
-    *out = calloc(1, sizeof **out);
+    *out = &the_line;
     n_open++;
     return ERR_OK;
 }
@@ -41,7 +53,6 @@ err_code chat_line_open(chat_line **out, const char *history, err_detail *d)
 void chat_line_close(chat_line *l)
 {
     n_open -= l != NULL;
-    free(l);
 }
 
 bool chat_line_is_typed(const chat_line *l)
@@ -66,9 +77,8 @@ chat_line_end chat_line_read(chat_line *l, const char *prompt, bytes *out)
     const char *shown = strchr(text, '\xff') ? "(no text)" : text;
     bytes_printf(&asked, "> %s\n", shown);
     printf("> %s\n", shown);
-    if (strcmp(text, "too long") == 0) {
-        out->failed = true;
-    }
+    out->no_memory = out->no_memory || strcmp(text, "no memory") == 0;
+    out->failed = out->failed || out->no_memory || strcmp(text, "too long") == 0;
     return is_pasted ? CHAT_LINE_PASTED : CHAT_LINE_TEXT;
 }
 
@@ -83,6 +93,8 @@ bool chat_line_take_interrupt(chat_line *l)
 struct chat_client {
     int unused;
 };
+
+static chat_client the_client;
 
 static bool client_fails, model_fails;
 static err_code answer_error;
@@ -102,20 +114,21 @@ chat_client *chat_client_create(const chat_server *s, const char *key)
         return NULL;
     }
     n_open++;
-    return calloc(1, sizeof(chat_client));
+    return &the_client;
 }
 
 void chat_client_destroy(chat_client *c)
 {
     n_open -= c != NULL;
-    free(c);
 }
 
 err_code chat_client_model(chat_client *c, bytes *out, err_detail *d)
 {
     bytes_append_str(&asked, "which model\n");
     bytes_append_str(out, "first");
-    return model_fails || !c ? err_set(d, ERR_NOT_FOUND, "no models") : ERR_OK;
+    return out->failed         ? err_set(d, ERR_NOMEM, "no memory for its name")
+           : model_fails || !c ? err_set(d, ERR_NOT_FOUND, "no models")
+                               : ERR_OK;
 }
 
 err_code chat_client_ask(chat_client *c, const char *body, size_t n, const chat_hooks *hooks,
@@ -140,13 +153,14 @@ err_code chat_client_ask(chat_client *c, const char *body, size_t n, const chat_
 /* ---- its own server ---- */
 
 static int n_looks, ends_with; /* ready with look n_looks; ends_with < 0: it does */
-static bool start_fails;
+static bool start_fails, own_is_odd;
+static size_t fails_at; /* the allocation of a chat that fails; 0: none */
 
 err_code own_server_start(own_server *s, const options *o, err_detail *d)
 {
     bytes_printf(&asked, "starts %s\n", o->model ? o->model : "-");
     *s = (own_server){.pid = 7};
-    snprintf(s->host, sizeof s->host, "unix:/own");
+    snprintf(s->host, sizeof s->host, own_is_odd ? "bad" : "unix:/own");
     n_open++;
     return start_fails ? err_set(d, ERR_IO, "no process") : ERR_OK;
 }
@@ -201,7 +215,9 @@ static void chat(const char *words, ...)
     argv[argc] = NULL;
     CHECK_INT(options_parse(&o, argc, argv), -1);
     said_begin();
+    alloc_fail_at(fails_at);
     const int code = command_chat(&o);
+    alloc_fail_at(0);
     said_end();
     options_deinit(&o);
     CHECK_INT(n_open, 0);
@@ -221,6 +237,8 @@ static void test_answers(void)
     chat("-m DIR", "Hi", NULL);
     is_typed = true;
     chat("--connect http://h", "Hi", "^C", "^V/help", "//help", "too long", "a\xff", NULL);
+    chat("--connect http://h", "", "no memory", "Hi", NULL);
+    chat("--connect http://h --model=", "Hi", NULL);
     answer_result.is_cut = true;
     answer_result.n_cached = -1;
     chat("--connect http://h --thinking --temp 0.5 --top-p 0.25 --min-p 0.125 --repeat-penalty 1.5 "
@@ -258,7 +276,11 @@ static void test_commands(void)
          "/a-name-that-is-longer-than-forty-characters-are-at-most x", "/", "/imag", "/images", NULL);
     chat("--connect http://h", "/image", "/image none.png", "/image an\\ image.png",
          "/image \"an image.png\"", "/image 'an image.png' ", "/image ~/an\\ image.png", "/image \"",
-         "/image \"an image.png'", "/video clip.mp4", "/video", "What?", "And?", NULL);
+         "/image \"an image.png'", "/image none\\", "/image ~none", "/video clip.mp4", "/video", "What?",
+         "And?", NULL);
+    unsetenv("HOME");
+    chat("--connect http://h", "/image ~/an\\ image.png", NULL);
+    setenv("HOME", ".", 1);
     chat("--connect http://h", "/system", "/system Be  brief. \n", "/system", "Hi", "/system none", "/system",
          "Hi", NULL);
     chat("--connect http://h", "/thinking", "/thinking on", "Hi", "/thinking off", "Hi", "/thinking of",
@@ -290,6 +312,22 @@ static void test_start(void)
     chat("-m DIR", "Hi", NULL);
     chat("--connect http://h", "Hi", NULL);
     line_fails = false;
+    own_is_odd = true;
+    chat("-m DIR", "Hi", NULL);
+    own_is_odd = false;
+    one_fails("fetch_start", 1);
+    chat("--connect http://h", "Hi", NULL);
+    CHECK(one_fails_over());
+    for (int i = 1; i <= 2; i++) {
+        one_fails("chat_talk_set_system", i);
+        chat("--connect http://h --system Be", "/system Or", "Hi", NULL);
+        CHECK(one_fails_over());
+    }
+    /* The code of the end is that of the last question. */
+    chat("--connect http://h", "Hi", "too long", NULL);
+    chat("--connect http://h", "Hi", "no memory", NULL);
+    chat("--connect http://h", "Hi", "\xff", NULL);
+    chat("--connect http://h", "\xff", "Hi", NULL);
     client_fails = true;
     chat("--connect http://h", "Hi", NULL);
     client_fails = false;
@@ -306,6 +344,25 @@ static void test_start(void)
     chat("-m DIR -t 2", "Hi", NULL);
 }
 
+/* The same chat while one allocation after the other fails. */
+static void test_short_memory(void)
+{
+    bytes kept = all;
+    is_typed = false;
+    for (fails_at = 1; fails_at < 40; fails_at++) {
+        char what[1 << 12];
+        all.len = kept.len;
+        chat("--connect http://h -m M --system Be", "Hi", "/system Or", "More?", NULL);
+        const char *said = strstr(all.data + kept.len, "\n") + 1;
+        snprintf(what, sizeof what, "%s", said);
+        all.len = kept.len;
+        one_fails_say(&all, "allocation", (int)fails_at, what);
+        kept = all;
+    }
+    fails_at = 0;
+    one_fails_say(&all, NULL, 0, NULL);
+}
+
 int main(void)
 {
     char folder[FOLDER_NAME];
@@ -313,15 +370,13 @@ int main(void)
     CHECK(chdir(folder) == 0);
     setenv("PARLEY_CONFIG", "none", 1);
     log_set_level(LOG_ERROR);
-    bytes_init(&all, 1 << 22);
-    bytes_init(&asked, 1 << 22);
     interrupts_left = ends_with = -1;
     test_answers();
     test_commands();
     test_start();
+    test_short_memory();
     CHECK_ALL_CLOSED();
     recorded_check("server/cli/chat_command.txt", bytes_str(&all));
-    bytes_deinit(&all);
-    bytes_deinit(&asked);
+    CHECK(!all.failed && !asked.failed);
     CHECK_DONE();
 }
