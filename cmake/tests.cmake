@@ -235,6 +235,10 @@ target_link_options(test_numa PRIVATE -Wl,--wrap=calloc,--wrap=pthread_create,--
 target_link_options(test_chat_line PRIVATE -Wl,--wrap=read,--wrap=eventfd,--wrap=el_insertstr,--wrap=el_init,--wrap=history_init)
 target_link_options(test_chat_command PRIVATE -Wl,--wrap=fetch_start,--wrap=chat_talk_set_system)
 target_link_options(test_chat_talk PRIVATE -Wl,--wrap=fsync)
+set(failing isatty arena_strdup readlink hub_place_find hub_cache_find hub_pull hub_cache_list pull_bars_begin
+    pull_bars_tick pull_bars_end local_server_get local_server_process pidfd_open pidfd_send_signal poll)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_command_calls PRIVATE ${failing})
 target_link_options(test_context_fit PRIVATE -Wl,--wrap=arena_calloc,--wrap=engine_get_info,--wrap=gen_request_get_info
     -Wl,--wrap=gen_request_free)
 set(failing calloc malloc write pthread_create open fcntl pread)

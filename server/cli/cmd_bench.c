@@ -4,6 +4,7 @@
  * and without drafts, one after the other. --full adds long contexts, 1 to 16 answers at once, and
  * an image of one megapixel.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -59,10 +60,8 @@ static void print_fraction(double value, const char *unit, double limit)
 {
     if (value <= 0.0) {
         printf(" %22s", "");
-    } else if (limit > 0.0) {
-        printf(" %8.1f %-7s %3.0f %%", value, unit, 100.0 * value / limit);
     } else {
-        printf(" %8.1f %-7s      ", value, unit);
+        printf(" %8.1f %-7s %3.0f %%", value, unit, 100.0 * value / limit);
     }
 }
 
@@ -200,9 +199,8 @@ static double median(double *values, int64_t n)
 
 static void add_row(bench_report *r, bench_row row)
 {
-    if (r->n_rows < BENCH_ROWS_MAX) {
-        r->rows[r->n_rows++] = row;
-    }
+    assert(r->n_rows < BENCH_ROWS_MAX);
+    r->rows[r->n_rows++] = row;
 }
 
 /* A prompt of n tokens from the start. */

@@ -62,11 +62,12 @@ static err_code find_of_hub(const options *o, const char **model, const char **m
     if (err) {
         return err;
     }
+    const bool sees = mmproj && found.mmproj[0];
     *model = arena_strdup(o->memory, found.path, strlen(found.path));
-    if (mmproj && found.mmproj[0]) {
+    if (sees) {
         *mmproj = arena_strdup(o->memory, found.mmproj, strlen(found.mmproj));
     }
-    return *model ? ERR_OK : err_set(detail, ERR_NOMEM, "there is not enough memory");
+    return *model && !(sees && !*mmproj) ? ERR_OK : err_set(detail, ERR_NOMEM, "there is not enough memory");
 }
 
 err_code command_find_model(const options *o, const char **model, const char **mmproj, err_detail *detail)

@@ -524,6 +524,8 @@ static void test_answers(void)
     is_terminal = true;
     record(command_run, "parley run Hi", "on a terminal");
     record(command_run, "parley run -q Hi", "there in silence");
+    SCRIPT(told(GEN_PHASE_QUEUED, 0, 0), told(GEN_PHASE_PREFILL, 12, 12), done(GEN_FINISH_STOP, &t));
+    record(command_run, "parley run Hi", "there, of how much is not known");
     is_terminal = false;
     SCRIPT(said(8, 5), done(GEN_FINISH_LENGTH, &t));
     record(command_run, "parley run --thinking Hi", "a think block that was not expected");
@@ -650,18 +652,23 @@ static void test_memory(void)
         const char *words;
         int code, n_least;
     } ROWS[] = {{command_run, "parley run --system Be --image image --video video Hi", 1, 4},
+                {command_run, "parley run --image wide Hi", 1, 4},
                 {command_bench, "parley bench --repeat 1 --csv", 4, 1},
+                {command_bench, "parley bench --repeat 1 --csv --full", 4, 20},
                 {check, "parley serve --check", 4, 1}};
     static char whole[SAID_BYTES];
     const gen_timings t = {0};
+    char wide[128];
+    make(wide, "wide", "");
+    CHECK(truncate("wide", 300000) == 0); /* larger than the chat's first piece of memory */
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
         int n_failed = 0;
-        if (i == 0) {
+        if (ROWS[i].does == command_run) {
             SCRIPT(done(GEN_FINISH_STOP, &t));
         }
         CHECK_INT(run(ROWS[i].does, ROWS[i].words, -1), 0);
         snprintf(whole, sizeof whole, "%s", said_out);
-        for (int same = 0; same < 20 && allocation < 2000; same++) {
+        for (int same = 0; same < 100 && allocation < 2000; same++) {
             allocation++;
             const int code = run(ROWS[i].does, ROWS[i].words, -1);
             if (code == 0) {
