@@ -203,7 +203,7 @@ void serve_fail_answer(serve *s, answer *a, err_code code, const api_error *e)
     }
     send_error_to_all(s, a, e);
     if (a->has_reply &&
-        (a->is_socket || a->opt.background || answer_streams_early(a) || serve_find_follower(s, a, 0))) {
+        (a->is_socket || a->opt.background || answer_streams_early(a) || serve_find_follower(s, a))) {
         response_result result = {.status = code == ERR_CANCELLED ? RESPONSE_CANCELLED : RESPONSE_FAILED,
                                   .error = code == ERR_CANCELLED ? NULL : e};
         responses_reply_finish(&a->reply, &result);
@@ -702,7 +702,7 @@ void serve_abandon_answers(serve *s, uint64_t conn_id)
         bool can_be_read = a->has_reply || (a->is_accepted && a->idempotency_key[0]);
         bool keep = can_be_read && (a->opt.keep_on_disconnect || a->state == ANSWER_FINISHED);
         keep = keep || goes_on(s, a);
-        const conn *other = keep ? NULL : serve_find_follower(s, a, conn_id);
+        const conn *other = keep ? NULL : serve_find_follower(s, a);
         a->conn = keep ? a->conn : other ? other->id : 0; /* kept ones still share their lanes */
         if (keep || (other && !a->opt.cancel_on_disconnect)) {
             continue;

@@ -680,15 +680,15 @@ net_pull serve_on_writable(void *ctx, uint64_t id, bytes *out)
 
 static void leave_answer(serve *s, conn *c)
 {
-    serve_abandon_answers(s, c->id);
-    serve_drop_previews(s, c->id);
-    serve_drop_form(c);
     if (c->mcp_ticket) {
         mcp_cancel(s->mcp, c->mcp_ticket);
     }
     c->answer = c->history_ticket = c->mcp_ticket = 0;
-    c->n_readers = 0;
+    c->n_readers = 0; /* it follows nothing any more */
     c->is_streaming = c->follows_log = c->is_cut = false;
+    serve_abandon_answers(s, c->id);
+    serve_drop_previews(s, c->id);
+    serve_drop_form(c);
 }
 
 /* A ping is due at once. */

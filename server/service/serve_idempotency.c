@@ -123,11 +123,11 @@ bool serve_follows(const conn *c, const answer *a)
     return follows;
 }
 
-conn *serve_find_follower(const serve *s, const answer *a, uint64_t but)
+conn *serve_find_follower(const serve *s, const answer *a)
 {
     for (size_t i = 0; i < s->conns.cap; i++) {
         conn *c = id_table_at(&s->conns, i);
-        if (c && c->id != but && serve_follows(c, a)) {
+        if (c && serve_follows(c, a)) {
             return c;
         }
     }

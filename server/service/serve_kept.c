@@ -57,7 +57,7 @@ static answer *find_oldest(const serve *s, uint64_t scope)
     for (size_t i = 0; i < s->answers.cap; i++) {
         answer *a = id_table_at(&s->answers, i);
         if (a && a->kept_bytes && a->scope == scope && (!first || expires_ms(a) < expires_ms(first)) &&
-            !serve_find_follower(s, a, 0)) {
+            !serve_find_follower(s, a)) {
             first = a;
         }
     }
@@ -80,7 +80,7 @@ static void make_room(serve *s, size_t n, size_t n_bytes)
 void serve_keep_answer(serve *s, answer *a)
 {
     if (!a->has_reply && !a->idempotency_key[0]) {
-        if (!serve_find_follower(s, a, 0)) {
+        if (!serve_find_follower(s, a)) {
             serve_drop_answer(s, a);
         } /* else with its connection */
         return;
@@ -88,7 +88,7 @@ void serve_keep_answer(serve *s, answer *a)
     const size_t n = answer_bytes(a);
     make_room(s, 1, n);
     a->kept_bytes = shares_add(&s->kept, a->scope, n) ? n : 0;
-    if (a->kept_bytes == 0 && !serve_find_follower(s, a, 0)) {
+    if (a->kept_bytes == 0 && !serve_find_follower(s, a)) {
         evict(s, a);
     }
 }
@@ -111,7 +111,7 @@ void serve_expire_answers(serve *s, double now)
     response_store_tick(s->response_store, now);
     for (size_t i = 0; i < s->answers.cap; i++) {
         answer *a = id_table_at(&s->answers, i);
-        if (a && a->state == ANSWER_FINISHED && now > expires_ms(a) && !serve_find_follower(s, a, 0)) {
+        if (a && a->state == ANSWER_FINISHED && now > expires_ms(a) && !serve_find_follower(s, a)) {
             serve_drop_answer(s, a);
             i--; /* another may have moved to its place */
         }

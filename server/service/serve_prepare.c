@@ -326,7 +326,7 @@ void serve_on_prepared(serve *s, answer *a, loop_message *m)
     if (!a->is_accepted) {
         take_options(a, m);
         accept_answer(s, a);
-        const bool is_left = !serve_conn(s, a->conn) && !serve_find_follower(s, a, 0);
+        const bool is_left = !serve_conn(s, a->conn) && !serve_find_follower(s, a);
         a->cancelled = a->cancelled || (is_left && a->opt.cancel_on_disconnect);
     }
     if (is_submitted && (a->cancelled || s->is_stalled)) {

@@ -539,8 +539,8 @@ bool serve_attach_replay(serve *s, answer *a);
 conn *serve_next_waiting(const serve *s, const answer *a, size_t *i);
 /* Whether this connection reads the answer, or waits for it. */
 bool serve_follows(const conn *c, const answer *a);
-/* Somebody who does, but for the connection `but`; NULL: nobody. */
-conn *serve_find_follower(const serve *s, const answer *a, uint64_t but);
+/* Somebody who does; NULL: nobody. */
+conn *serve_find_follower(const serve *s, const answer *a);
 /* Something was added to a->sse: ends the streams of those who do not read it. */
 void serve_check_stream(serve *s, answer *a);
 /* Appends whole events of a->sse that this connection has not had, about max bytes; returns how
