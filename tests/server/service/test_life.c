@@ -238,6 +238,7 @@ static void open_manager(struct sockaddr_un *address)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     snprintf(address->sun_path, sizeof address->sun_path, "%s/manager", folder);
+    unlink(address->sun_path);
     manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     CHECK(bind(manager, (struct sockaddr *)address, sizeof *address) == 0);
     setenv("NOTIFY_SOCKET", address->sun_path, 1);
@@ -273,6 +274,21 @@ static void keys_again(void)
     ask_until(&l, OLD, 200);
     kill(l.child, SIGINT);
     end(&l);
+}
+
+/* One whose address, or whose model, is not the usual one. */
+static void ready_elsewhere(const char *what, const char *const *words, const char *logged)
+{
+    struct sockaddr_un address;
+    open_manager(&address);
+    life l = begin(what, words);
+    unsetenv("NOTIFY_SOCKET");
+    hear("READY=1");
+    wait_log(&l, logged, 1);
+    kill(l.child, SIGTERM);
+    hear("STOPPING=1");
+    end(&l);
+    close(manager);
 }
 
 /* Begins a chat, and waits for the first of its answer. */
@@ -337,7 +353,7 @@ static void does_not_begin(const char *what, const char *const *words)
 
 int main(void)
 {
-    char port[16];
+    char port[16], socket_path[FOLDER_NAME + 16];
     all = bytes_empty(MOST);
     folder_make(folder);
     whole_life();
@@ -351,6 +367,13 @@ int main(void)
                 (const char *const[]){"--host", "0.0.0.0", "--key", "a-key-of-enough-letters", NULL});
     open_to_all("open to all without a key, as it was asked for",
                 (const char *const[]){"--host", "0.0.0.0", "--insecure-no-key", "on", NULL});
+    snprintf(socket_path, sizeof socket_path, "unix:%s/server", folder);
+    ready_elsewhere("at a socket of this machine", (const char *const[]){"--host", socket_path, NULL},
+                    "tool calls");
+    ready_elsewhere(
+        "with models of other servers alone",
+        (const char *const[]){"--no-model", "on", "--upstream", "far=http://127.0.0.1:1/v1", NULL},
+        "Couldn't connect");
     does_not_begin("a pinned model that is not there",
                    (const char *const[]){"--models-dir", folder, "--pin", "ash", NULL});
     does_not_begin("a pinned model without a folder of models", (const char *const[]){"--pin", "ash", NULL});

@@ -16,7 +16,7 @@
  * "http [KEY] METHOD /PATH [BODY]" in a WebSocket: a request beside it; "chunk HEAD N": a frame with a head in hexadecimals and
  * N bytes behind it.
  * UNTIL /PATH TEXT waits until the page says so. KEEP NAME before a request: its reply is read by TAKE NAME, before that by READ NAME
- * TEXT as far as a text. FILE NAME and GONE NAME make and remove a file in FOLDER.
+ * TEXT as far as a text; DROP NAME: its client is gone. FILE NAME and GONE NAME make and remove a file in FOLDER.
  *
  * Behind a line CLOCK time stands still (transcript_clock.h), and LATER SECONDS lets it pass, also before a request, once that is
  * sent, among the lines of RAW and, as "later", in a WebSocket, which shows events of
@@ -529,8 +529,8 @@ static void make_cache(const script *s)
 /* Does what needs no request, and takes how the next one is to be asked; returns what stands behind that. */
 static char *take_manner(script *s, char *text, manner *m)
 {
-    static const char *const WORDS[] = {"UNTIL ", "FILE ",  "GONE ",  "TAKE ", "READ ",
-                                        "KEEP ",  "LATER ", "LEAVE ", "END "};
+    static const char *const WORDS[] = {"UNTIL ", "FILE ", "GONE ",  "TAKE ",  "READ ",
+                                        "DROP ",  "KEEP ", "LATER ", "LEAVE ", "END "};
     for (;;) {
         size_t word = 0;
         while (word < sizeof WORDS / sizeof WORDS[0] &&
@@ -544,7 +544,7 @@ static char *take_manner(script *s, char *text, manner *m)
         *line_end = '\0';
         const char *what = text + strlen(WORDS[word]);
         snprintf(path, sizeof path, "%s/%s", s->folder, what);
-        if (word < 5) {
+        if (word < 6) {
             pass_times(s, m);
         }
         if (word == 0) {
@@ -566,11 +566,16 @@ static char *take_manner(script *s, char *text, manner *m)
             kept *k = kept_of(s, name);
             read_some(s, k->fd, &k->got, what + n + 1);
         } else if (word == 5) {
-            m->keep = what;
+            kept *k = kept_of(s, what);
+            close(k->fd);
+            bytes_deinit(&k->got);
+            k->name[0] = '\0';
         } else if (word == 6) {
+            m->keep = what;
+        } else if (word == 7) {
             CHECK(m->n_later < MOST_LATER);
             m->later[m->n_later++] = what;
-        } else if (word == 7) {
+        } else if (word == 8) {
             m->leave = what;
         } else {
             m->ends = what;
