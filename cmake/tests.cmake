@@ -85,7 +85,7 @@ set(only_ours test_alloc_fail_checkpoint test_alloc_fail_engine test_alloc_fail_
     test_file_store test_history_queue test_hub_bounds test_limits test_mcp_wait test_reader_memory test_uploads)
 foreach(program test_alloc_fail test_alloc_fail_image test_alloc_fail_model test_alloc_fail_text test_chat_talk
         test_data_uri test_engine_commands test_hub test_left_behind test_mcp_catalog test_mcp_config test_mcp_result
-        test_reply_memory test_request_memory test_response_store test_upstream_config test_upstream_memory
+        test_reply_memory test_request_memory test_response_store test_tool_plan test_upstream_config test_upstream_memory
         test_upstream_reply test_warm ${only_ours})
     if(TARGET ${program})
         target_sources(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests/alloc_fail.c)

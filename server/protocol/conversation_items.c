@@ -221,7 +221,10 @@ static void read_compaction(conversation *c, const json *item, bool is_now, cons
     json *part = json_add_object(doc, list, NULL);
     bytes_append_str(&text, BEGIN);
     request_path(inner, "%s.encrypted_content", path);
-    if (!append_encrypted(c->r, &text, item) || text.len < sizeof BEGIN) {
+    const bool is_ours = append_encrypted(c->r, &text, item);
+    if (text.failed) {
+        request_no_memory(&c->r->error);
+    } else if (!is_ours || text.len < sizeof BEGIN) {
         request_fail(
             &c->r->error, ERR_INVALID, inner, "invalid_value",
             "%s must be that of a compaction by this server (POST /v1/responses/compact, context_management)",

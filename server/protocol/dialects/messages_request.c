@@ -432,7 +432,9 @@ static void keep_thread(api_request *r, const json *root)
         bytes_append_char(out, ',');
         json_write(out, v);
     }
-    if (out->failed) { /* it is too long: nobody can go on from it */
+    if (out->no_memory) {
+        request_no_memory(&r->error);
+    } else if (out->failed) { /* it is too long: nobody can go on from it */
         bytes_deinit(out);
     }
 }

@@ -1,8 +1,13 @@
 /* reply_json, ollama_reply: figures as every dialect writes them, from made-up ones. */
 #include "server/protocol/reply_json.h"
 
+#include "server/protocol/dialects/chat_reply.h"
+#include "server/protocol/dialects/completion_reply.h"
+#include "server/protocol/dialects/messages_reply.h"
 #include "server/protocol/dialects/ollama_reply.h"
+#include "server/protocol/dialects/responses_reply.h"
 #include "tests/check.h"
+#include "tests/recorded.h"
 
 static const reply_usage USAGE = {
     .prompt_tokens = 20, .cached_tokens = 7, .completion_tokens = 5, .reasoning_tokens = 3};
@@ -12,7 +17,7 @@ static bytes out;
 /* What was written since the last time. */
 static const char *written(void)
 {
-    static char text[4096];
+    static char text[1 << 16];
     snprintf(text, sizeof text, "%s", bytes_str(&out));
     CHECK(!out.failed);
     bytes_clear(&out);
@@ -98,7 +103,7 @@ static void test_logprob(void)
 /* Written, with the time of each line left out. */
 static const char *without_times(void)
 {
-    static char text[4096];
+    static char text[1 << 16];
     snprintf(text, sizeof text, "%s", written());
     for (char *at = text; (at = strstr(at, "\"created_at\":"));) {
         char *end = strchr(at, ',');
@@ -167,6 +172,190 @@ static void test_ollama(void)
     CHECK_STR(written(), "{\"error\":\"no \\\"x\\\"\"}\n");
 }
 
+/* ---- odd answers, as each dialect says them ---- */
+
+#define RUN(id, status)                                                                                      \
+    "{\"id\":\"" id "\",\"type\":\"mcp_call\",\"status\":\"" status                                          \
+    "\",\"server_label\":\"s\",\"name\":\"n\","                                                              \
+    "\"arguments\":\"{\\\"a\\\":1}\",\"output\":\"o\",\"error\":null}"
+
+typedef struct told {
+    reply_kind kind;
+    const char *text;
+} told;
+
+/* Each list is an answer; {0, NULL} ends it. */
+static const told ANSWERS[][14] = {
+    {{REPLY_CONTENT, "words"}},
+    {{REPLY_REASONING, "why"}},
+    {{REPLY_CONTENT, "a"}, {REPLY_CONTENT, "b"}, {REPLY_CONTENT, "c"}, {REPLY_CONTENT, "d"}},
+    {{REPLY_REASONING, "why"}, {REPLY_CONTENT, "a"}, {REPLY_BLANK, " "}, {REPLY_CONTENT, "b"}},
+    {{REPLY_CONTENT, "a"}, {REPLY_CALL, "f"}, {REPLY_CALL_END, ""}, {REPLY_CONTENT, "b"}},
+    {{REPLY_CALL, "f"},
+     {REPLY_ARGUMENTS, "{\"a\":1}"},
+     {REPLY_CALL_END, ""},
+     {REPLY_CALL, "g"},
+     {REPLY_ARGUMENTS, "[1]"},
+     {REPLY_CALL_END, ""},
+     {REPLY_CALL_END, ""},
+     {REPLY_CALL, "h"}},
+    {{REPLY_CALL, "f"}, {REPLY_ARGUMENTS, "{\"a\":"}, {REPLY_CALL_CUT, ""}, {REPLY_ARGUMENTS, "late"}},
+    {{REPLY_ITEM, "{\"id\":\"l\",\"type\":\"mcp_list_tools\",\"tools\":[]}"},
+     {REPLY_CONTENT, "a"},
+     {REPLY_ITEM, RUN("r1", "in_progress")},
+     {REPLY_ITEM, RUN("r1", "in_progress")},
+     {REPLY_ITEM, RUN("r1", "completed")},
+     {REPLY_ITEM, RUN("r2", "failed")},
+     {REPLY_CONTENT, "b"},
+     {REPLY_ITEM, "{\"id\":\"q\",\"type\":\"mcp_approval_request\"}"}},
+    {{REPLY_REASONING, "why"},
+     {REPLY_ITEM, "no JSON \"type\":\"mcp_call\""},
+     {REPLY_ITEM, RUN("r3", "completed")},
+     {REPLY_CALL, "f"}},
+};
+
+static void gather(reply_pieces *pieces, const told *answer, bool one_by_one, size_t which)
+{
+    for (size_t i = 0; answer[i].text; i++) {
+        if (!one_by_one || i == which) {
+            reply_pieces_add(pieces, answer[i].kind, answer[i].text, strlen(answer[i].text));
+        }
+    }
+}
+
+/* Appends a text with # for random ids and @ for times. */
+static void append_steady(bytes *to, const char *text)
+{
+    for (const char *p = text; *p;) {
+        const size_t n = strspn(p, "0123456789abcdef"), digits = strspn(p, "0123456789");
+        const bool is_id = n >= 32, is_time = digits == 10 && n == 10;
+        bytes_append(to, is_id ? "#" : is_time ? "@" : p, is_id || is_time ? 1 : n > 0 ? n : 1);
+        p += is_id ? 32 : n > 0 ? n : 1;
+    }
+    bytes_append_char(to, '\n');
+}
+
+static void tell_chat(bytes *record, const told *answer)
+{
+    static const char *const FIELDS[] = {NULL, "content", "reasoning", "both"};
+    for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
+        const chat_reply_meta m = {
+            .id = "c", .created = 1, .model = "m", .fingerprint = "p", .reasoning_field = FIELDS[i]};
+        reply_pieces pieces;
+        chat_reply_state state = {0};
+        reply_pieces_init(&pieces);
+        gather(&pieces, answer, false, 0);
+        chat_reply_choice_whole(&out, &m,
+                                &(chat_reply_choice){&pieces, i ? "{\"token\":\"t\"}" : NULL, "stop"});
+        append_steady(record, written());
+        if (i == 0) {
+            bool sent = chat_reply_delta(&out, &m, &state, &pieces, "{\"token\":\"t\"}", NULL);
+            append_steady(record, written());
+            sent = chat_reply_delta(&out, &m, &state, &pieces, NULL, NULL) && sent; /* more of the same */
+            append_steady(record, written());
+            bytes_printf(record, "logprobs were sent %d, calls %d\n", sent, state.n_calls);
+        }
+        reply_pieces_deinit(&pieces);
+    }
+}
+
+static void tell_messages(bytes *record, const told *answer)
+{
+    const messages_reply_meta m = {
+        .id = "msg_1", .model = "m", .stop_reason = "end_turn", .usage = USAGE, .edits = ""};
+    reply_pieces pieces;
+    messages_reply_state state = {0};
+    reply_pieces_init(&pieces);
+    gather(&pieces, answer, false, 0);
+    messages_reply_whole(&out, &m, &pieces);
+    append_steady(record, written());
+    for (size_t i = 0; answer[i].text; i++) {
+        reply_pieces_clear(&pieces);
+        gather(&pieces, answer, true, i);
+        messages_reply_delta(&out, &m, &state, &pieces);
+    }
+    messages_reply_last(&out, &m, &state);
+    append_steady(record, written());
+    reply_pieces_deinit(&pieces);
+}
+
+static void tell_events(bytes *record, const responses_reply *r)
+{
+    event_view view;
+    for (int64_t i = 0; event_log_read(&r->log, i, &view) == EVENT_LOG_EVENT; i++) {
+        bytes_append(&out, view.text, view.len);
+        append_steady(record, written());
+    }
+    responses_reply_append_output(&out, r);
+    append_steady(record, written());
+    bytes_printf(record, "lost %d\n", r->has_lost);
+}
+
+/* order: what else happens, in which order. */
+static void tell_response(bytes *record, const told *answer, int order, response_status status)
+{
+    const reply_options opt = {.n_choices = 1, .logprobs = true};
+    api_error e;
+    api_error_set(&e, 500, NULL, NULL, "it broke");
+    const response_result result = {.status = status,
+                                    .error = status == RESPONSE_FAILED ? &e : NULL,
+                                    .is_filtered = order == 1,
+                                    .usage = USAGE};
+    responses_reply r;
+    reply_pieces pieces;
+    bytes logprobs = bytes_empty(1000);
+    reply_pieces_init(&pieces);
+    responses_reply_init(&r, &opt, "m", 1 << 20);
+    if (order > 0) {
+        responses_reply_created(&r);
+        responses_reply_queued(&r, 3);
+        responses_reply_queued(&r, 2);
+        responses_reply_in_progress(&r);
+        responses_reply_queued(&r, 1);
+        responses_reply_in_progress(&r);
+    }
+    for (size_t i = 0; answer[i].text; i++) {
+        reply_pieces_clear(&pieces);
+        gather(&pieces, answer, true, i);
+        bytes_append_str(&logprobs, i % 2 ? "" : "{\"token\":\"t\"}");
+        responses_reply_delta(&r, &pieces, &logprobs);
+    }
+    if (order > 1) {
+        responses_reply_close(&r, status);
+    }
+    for (int i = 0; i < 2; i++) { /* what comes behind the end is nothing */
+        responses_reply_finish(&r, &result);
+        responses_reply_queued(&r, 1);
+        responses_reply_in_progress(&r);
+        responses_reply_close(&r, status);
+        responses_reply_delta(&r, &pieces, &logprobs);
+    }
+    tell_events(record, &r);
+    reply_pieces_deinit(&pieces);
+    responses_reply_deinit(&r);
+    bytes_deinit(&logprobs);
+}
+
+static void test_answers(void)
+{
+    static const response_status ENDS[] = {RESPONSE_COMPLETED, RESPONSE_INCOMPLETE, RESPONSE_CANCELLED};
+    bytes record = bytes_empty(1 << 22);
+    for (size_t i = 0; i <= ARRAY_LEN(ANSWERS); i++) {
+        static const told NOTHING[] = {{0, NULL}};
+        const told *answer = i < ARRAY_LEN(ANSWERS) ? ANSWERS[i] : NOTHING;
+        bytes_printf(&record, "---- answer %zu\n", i);
+        tell_chat(&record, answer);
+        tell_messages(&record, answer);
+        for (int k = 0; k < 3; k++) {
+            tell_response(&record, answer, k, ENDS[k]);
+        }
+        tell_response(&record, answer, 2, RESPONSE_COMPLETED);
+        tell_response(&record, answer, 0, RESPONSE_FAILED);
+    }
+    recorded_check("server/protocol/odd_answers.txt", bytes_str(&record));
+    bytes_deinit(&record);
+}
+
 int main(void)
 {
     bytes_init(&out, 65536);
@@ -174,5 +363,6 @@ int main(void)
     test_timings();
     test_logprob();
     test_ollama();
+    test_answers();
     CHECK_DONE();
 }

@@ -15,7 +15,22 @@
 #define SCHEMA                                                                                               \
     "{\"type\":\"object\",\"properties\":{\"place\":{\"type\":\"string\"}},\"required\":[\"place\"]}"
 
-enum { CHAT, COMPLETION, ECHO, MESSAGES, OLLAMA, RESPONSES, CONTINUED, TALK, COMPACT, RERANK, DIALECTS };
+enum {
+    CHAT,
+    COMPLETION,
+    ECHO,
+    MESSAGES,
+    OLLAMA,
+    RESPONSES,
+    CONTINUED,
+    TALK,
+    COMPACT,
+    RERANK,
+    FORCED,
+    THREAD,
+    ITEMS,
+    DIALECTS
+};
 
 static const char *const BODIES[DIALECTS] = {
     "{\"messages\":[{\"role\":\"system\",\"content\":\"" WORDS
@@ -61,7 +76,24 @@ static const char *const BODIES[DIALECTS] = {
     "\"}]},{\"role\":\"user\",\"content\":\"" WORDS "\"}]}",
     "{\"conversation\":\"conv_1\",\"input\":\"" WORDS "\"}",
     "{\"model\":\"m\",\"input\":[{\"role\":\"user\",\"content\":\"" WORDS "\"}]}",
-    "{\"query\":\"" WORDS "\",\"documents\":[\"" WORDS "\",\"b\"],\"return_documents\":true}"};
+    "{\"query\":\"" WORDS "\",\"documents\":[\"" WORDS "\",\"b\"],\"return_documents\":true}",
+    "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"tool_choice\":\"required\",\"tools\":[{\"type\":"
+    "\"function\",\"function\":{\"name\":\"f\",\"parameters\":" SCHEMA
+    "}},{\"type\":\"function\",\"function\":{"
+    "\"name\":\"g\",\"parameters\":" SCHEMA "}}]}",
+    "{\"max_tokens\":9,\"thread\":{\"type\":\"create\"},\"system\":\"" WORDS
+    "\",\"messages\":[{\"role\":\"user\","
+    "\"content\":[{\"type\":\"document\",\"title\":\"" WORDS
+    "\",\"source\":{\"type\":\"content\",\"content\":["
+    "{\"type\":\"text\",\"text\":\"" WORDS
+    "\"},{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":"
+    "\"image/png\",\"data\":\"Zm9v\"}},{\"type\":\"text\",\"text\":\"" WORDS "\"}]}}]}]}",
+    "{\"input\":[{\"role\":\"user\",\"content\":\"" WORDS
+    "\"},{\"type\":\"compaction\",\"encrypted_content\":"
+    "\"d2hhdCB3YXMgc2FpZA==\"},{\"type\":\"reasoning\",\"summary\":[],\"encrypted_content\":"
+    "\"d2hhdCB3YXMgc2FpZA==\"},"
+    "{\"type\":\"mcp_call\",\"id\":\"m\",\"server_label\":\"s\",\"name\":\"n\",\"arguments\":\"[" WORDS "]\","
+    "\"output\":\"" WORDS "\"},{\"role\":\"user\",\"content\":\"" WORDS "\"}]}"};
 
 /* What responses go on from. */
 static response_store *store;
@@ -84,7 +116,8 @@ static void digest(char *out, size_t cap, const api_request *r, const completion
     const chat_input *in = r->in;
     size_t n = (size_t)snprintf(out, cap, "%zu %d %zu %zu|", in->n_messages, in->form != NULL, prompt->n_ids,
                                 r->reply.fields ? strlen(r->reply.fields) : 0); /* there are new ids in it */
-    if (r->reply.conversation[0]) {                                             /* what is added to it */
+    n += (size_t)snprintf(out + n, cap - n, "%zu %d|", r->reply.items.len, in->form_is_calls);
+    if (r->reply.conversation[0]) { /* what is added to it */
         n += (size_t)snprintf(out + n, cap - n, "%zu %s|", r->reply.items.len, r->reply.conversation);
     }
     for (size_t i = 0; i < r->reply.n_echoes && n < cap; i++) {
@@ -119,11 +152,13 @@ static err_code parse(api_request *r, completion_prompt *prompt, int dialect, er
     const size_t len = strlen(body);
     switch (dialect) {
     case CHAT:
+    case FORCED:
         return chat_request_parse(r, body, len, NULL, d);
     case COMPLETION:
     case ECHO:
         return completion_request_parse(r, prompt, body, len, NULL, d);
     case MESSAGES:
+    case THREAD:
         return messages_request_parse(r, body, len, true, NULL, d);
     case OLLAMA:
         return ollama_request_parse(r, body, len, false, NULL, d);
@@ -145,6 +180,7 @@ static err_code read_one(void *context)
     err_detail d = {0};
     api_request_init(&r);
     r.response_store = store;
+    r.form = &TOOL_FORM_HERMES;
     err_code err = parse(&r, &prompt, one->dialect, &d);
     if (err == ERR_OK) {
         digest(now, sizeof now, &r, &prompt);

@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "server/protocol/dialects/messages_request.h"
+#include "tests/alloc_fail.h"
 #include "tests/check.h"
 
 #define TOOL(name, more) "{\"name\":\"" name "\",\"inputSchema\":{\"type\":\"object\"}" more "}"
@@ -122,9 +123,12 @@ static void test_prune(void)
 
 /* ---- what a request takes ---- */
 
+/* ctx: names, with a space around each. */
 static bool is_taken(void *ctx, const char *name)
 {
-    return ctx && strcmp(ctx, name) == 0;
+    char word[80];
+    snprintf(word, sizeof word, " %s ", name);
+    return ctx && strstr(ctx, word);
 }
 
 /* Adds entries; the names for the model, by spaces, with "!" where a tool runs unasked. Or the error's name and field. */
@@ -136,7 +140,7 @@ static const char *planned(const char *entries, const char *taken)
     first_error e = {.detail = &d};
     char copy[64];
     tool_plan *p = tool_plan_create(catalog());
-    snprintf(copy, sizeof copy, "%s", taken ? taken : "");
+    snprintf(copy, sizeof copy, " %s ", taken ? taken : "");
     CHECK(json_parse(&doc, entries, strlen(entries), 16, NULL) == ERR_OK);
     for (const json *v = json_child(json_root(doc)); v; v = json_next(v)) {
         tool_plan_add(p, &e, v, "tools[2]", is_taken, taken ? copy : NULL);
@@ -182,7 +186,17 @@ static void test_plan(void)
                 NULL),
         "fetch same files__same");
     CHECK_STR(planned(FILES(",\"allowed_tools\":[\"read\"]"), "read"), "files__read");
+    CHECK_STR(planned(FILES(",\"allowed_tools\":[\"read\"]"), "read files__read"), "files__read_2");
+    CHECK_STR(planned(FILES(",\"allowed_tools\":[\"read\"]"), "read files__read files__read_2 files__read_3"),
+              "files__read_4");
+    CHECK_STR(planned("[{\"server_label\":\"web.x\",\"allowed_tools\":[\"fetch\"]}]", "fetch web_x__fetch"),
+              "web_x__fetch_2");
     CHECK_STR(planned(FILES(",\"server_url\":\"\""), NULL), "read write same");
+    configs[1].url = "http://x";
+    CHECK_STR(planned("[{\"server_label\":\"web.x\",\"server_url\":\"http://x\"}]", NULL), "fetch same");
+    CHECK_STR(planned("[{\"server_label\":\"web.x\",\"server_url\":\"http://y\"}]", NULL),
+              "server_url_not_allowed at tools[2].server_url");
+    configs[1].url = NULL;
 
     CHECK_STR(planned("[{\"server_label\":\"nobody\"}]", NULL), "unknown_server at tools[2].server_label");
     CHECK_STR(planned("[{\"server_label\":\"files\"},{\"server_label\":\"files\"}]", NULL),
@@ -248,6 +262,19 @@ static void test_calls(void)
           tool_plan_name(NULL, "files", "write") == NULL);
     CHECK(tool_plan_find(p, "writer", 5) == &p->tools[1] && tool_plan_find(p, "write", 4) == NULL &&
           tool_plan_find(NULL, "write", 5) == NULL);
+    /* Where the request says what is to be asked about, nothing is trusted on the way. */
+    static const char ALWAYS[] = "{\"server_label\":\"files\",\"require_approval\":\"always\"}";
+    json_doc *wish = NULL;
+    CHECK(json_parse(&wish, ALWAYS, sizeof ALWAYS - 1, 8, NULL) == ERR_OK);
+    mcp_catalog *again = catalog();
+    again->servers[0].offer->tools[1].asks_once = true;
+    tool_plan *always = tool_plan_create(again);
+    tool_plan_add(always, &e, json_root(wish), "t", is_taken, NULL);
+    CHECK(always->n_tools == 3 && !always->tools[1].asks_once);
+    tool_plan_trust(always, "files", "write");
+    CHECK(!always->tools[1].runs_unasked);
+    tool_plan_destroy(always);
+    json_free(wish);
     /* One that asks once is trusted from then on, no other one. */
     CHECK(!p->tools[1].runs_unasked && p->tools[1].asks_once && !p->tools[0].asks_once);
     tool_plan_trust(p, "web.x", "write");
@@ -296,6 +323,39 @@ static void test_calls(void)
     bytes_deinit(&names);
     tool_plan_destroy(p);
     tool_plan_destroy(NULL);
+    json_free(doc);
+}
+
+/* Without memory a plan says so, and has what it had. */
+static void test_memory(void)
+{
+    static const char TEXT[] =
+        "[{\"server_label\":\"files\"},{\"server_label\":\"web.x\"},{\"server_label\":\"files\","
+        "\"name\":\"read\",\"id\":\"q\",\"arguments\":\"{}\"}]";
+    json_doc *doc = NULL;
+    CHECK(json_parse(&doc, TEXT, sizeof TEXT - 1, 8, NULL) == ERR_OK);
+    const json *files = json_child(json_root(doc)), *web = json_next(files), *call = json_next(web);
+    size_t n_failed = 0;
+    for (size_t n = 1; n < 50; n++) {
+        err_detail d = {0};
+        first_error e = {.detail = &d};
+        mcp_catalog *c = catalog();
+        alloc_fail_at(n);
+        tool_plan *p = tool_plan_create(c);
+        if (p) {
+            tool_plan_add_own(p, &e, "own");
+            tool_plan_add(p, &e, files, "t", is_taken, NULL);
+            tool_plan_add(p, &e, web, "t", is_taken, NULL);
+            tool_plan_approve(p, &e, call, "t");
+        }
+        alloc_fail_at(0);
+        const bool is_whole = p && e.code == ERR_OK;
+        CHECK(!p || e.code == ERR_OK || strcmp(d.text, "no memory for this request") == 0);
+        CHECK(!is_whole || (p->n_own == 1 && p->n_tools == 5 && p->n_calls == 1));
+        n_failed += !is_whole;
+        tool_plan_destroy(p);
+    }
+    CHECK(n_failed >= 6 && n_failed < 40);
     json_free(doc);
 }
 
@@ -362,6 +422,7 @@ int main(void)
     test_plan();
     test_states();
     test_calls();
+    test_memory();
     test_messages();
     CHECK_DONE();
 }
