@@ -29,7 +29,7 @@ typedef struct upstream_request upstream_request;
 
 typedef struct upstream_hooks {
     void (*on_event)(void *ctx, gen_event *event); /* takes it over */
-    void (*on_change)(void *ctx); /* a server or its models have come or gone */
+    void (*on_change)(void *ctx);                  /* a server or its models have come or gone */
     void *ctx;
     int gather_ms;             /* text that follows other text sooner waits until then, and is one event */
     struct ledger *memory;     /* where the bodies of requests are reserved; NULL: no limit */
