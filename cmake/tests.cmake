@@ -233,6 +233,7 @@ list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_engine_transcripts PRIVATE ${failing})
 target_link_options(test_numa PRIVATE -Wl,--wrap=calloc,--wrap=pthread_create,--wrap=pthread_setaffinity_np)
 target_link_options(test_chat_line PRIVATE -Wl,--wrap=read,--wrap=eventfd,--wrap=el_insertstr,--wrap=el_init,--wrap=history_init)
+target_link_options(test_history_queue PRIVATE -Wl,--wrap=pthread_create)
 target_link_options(test_chat_command PRIVATE -Wl,--wrap=fetch_start,--wrap=chat_talk_set_system)
 target_link_options(test_chat_talk PRIVATE -Wl,--wrap=fsync)
 set(failing isatty arena_strdup readlink hub_place_find hub_cache_find hub_pull hub_cache_list pull_bars_begin

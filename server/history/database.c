@@ -307,10 +307,9 @@ bool query_step(query *q)
 
 int64_t query_returned(query *q)
 {
-    int64_t value = 0;
+    const int64_t value = query_step(q) ? query_int(q, 0) : 0;
     /* TRAP: foreign keys are counted when the statement ends, so it must not be left at its row. */
-    for (bool is_first = true; query_step(q); is_first = false) {
-        value = is_first ? query_int(q, 0) : value;
+    while (query_step(q)) {
     }
     return value;
 }

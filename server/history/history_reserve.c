@@ -1,10 +1,10 @@
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/history/history_state.h"
@@ -29,15 +29,14 @@ uint64_t history_file_limit(void)
 void history_reserve_open(history_store *st)
 {
     char path[HISTORY_PATH_MAX];
-    st->reserve_fd = file_join(path, sizeof path, st->dir, "reserve")
-                         ? open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR)
-                         : -1;
+    snprintf(path, sizeof path, "%s/reserve", st->dir); /* which leaves room for it */
+    st->reserve_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
 }
 
 void history_reserve_fill(history_store *st)
 {
     struct stat have;
-    if (st->reserve_fd < 0 || fstat(st->reserve_fd, &have) != 0) {
+    if (fstat(st->reserve_fd, &have) != 0) { /* there is none */
         return;
     }
     const uint64_t held = (uint64_t)have.st_size, most = history_file_limit();
@@ -55,7 +54,7 @@ void history_reserve_fill(history_store *st)
 void history_reserve_free(history_store *st)
 {
     struct stat have;
-    if (st->reserve_fd >= 0 && fstat(st->reserve_fd, &have) == 0 && have.st_size > 0) {
+    if (fstat(st->reserve_fd, &have) == 0 && have.st_size > 0) {
         st->reserve_was = (uint64_t)have.st_size;
     }
     if (st->reserve_fd >= 0 && ftruncate(st->reserve_fd, 0) != 0) {

@@ -184,7 +184,7 @@ static err_code open_database(history_store *st, err_detail *d)
         return err_set(d, ERR_INVALID,
                        "the history cannot be opened in %s (%s); let this user read and write there, or name "
                        "another folder with --history",
-                       st->dir, d ? d->text : "");
+                       st->dir, d->text);
     }
 }
 

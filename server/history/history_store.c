@@ -295,8 +295,8 @@ err_code history_store_get(history_store *st, bytes *out, uint64_t scope, const 
         bytes_append_str(out, n ? ",{\"text\":" : "{\"text\":");
         append_text(out, q, 0);
         const char *rest = query_text(q, 1, &len);
-        bytes_append_str(out, len > 2 ? "," : "");
-        bytes_append(out, rest + 1, len - 1); /* "{" is there already */
+        bytes_append_char(out, ',');
+        bytes_append(out, rest + 1, len - 1); /* "{" is there already; it has an id at least */
     }
     bytes_append_str(out, "]}");
     return history_commit(st, ERR_OK, d);

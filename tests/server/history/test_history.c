@@ -403,6 +403,10 @@ static void test_files(void)
     hash_hex(hex, h.hash, HASH_BYTES);
     CHECK_OK(history_store_add_file(st, SCOPE, &h, &d), d);
     CHECK_OK(history_store_add_file(st, SCOPE, &h, &d), d); /* again: it is there */
+    snprintf(path, sizeof path, "%s/files/%s", folder("files"), hex);
+    CHECK(truncate(path, 5) == 0);
+    CHECK_OK(history_store_add_file(st, SCOPE, &h, &d),
+             d); /* of which only a part is there: whole once more */
     CHECK_OK(put(st, SCOPE, "c", with_file(&h), &change, &d), d);
     CHECK(strstr(get(st, SCOPE, "c", 0), hex) != NULL);
     CHECK_OK(history_store_open_file(st, SCOPE, hex, &out, &d), d);

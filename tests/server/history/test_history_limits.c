@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
 #include "server/history/history_store.h"
 #include "tests/server/history/store.h"
 
@@ -135,6 +137,197 @@ static void test_long_name(void)
     history_store_close(st);
 }
 
+/* ---- bounds ---- */
+
+static err_code put(history_store *st, const char *chat, const char *text, size_t len, err_detail *d)
+{
+    json_doc *doc = NULL;
+    chat_change change;
+    *d = (err_detail){0};
+    err_code err = json_parse(&doc, text, len, 16, d);
+    err = err == ERR_OK ? history_store_put(st, SCOPE, chat, json_root(doc), &change, d) : err;
+    json_free(doc);
+    return err;
+}
+
+static err_code put_text(history_store *st, const char *chat, const char *text, err_detail *d)
+{
+    return put(st, chat, text, strlen(text), d);
+}
+
+static int64_t number(history_store *st, const char *sql)
+{
+    query *q = database_query(st->db, sql, "");
+    return query_step(q) ? query_int(q, 0) : -1;
+}
+
+static void run(history_store *st, const char *sql)
+{
+    err_detail d = {0};
+    database_begin(st->db);
+    database_run(st->db, sql);
+    CHECK_OK(database_end(st->db, ERR_OK, &d), d);
+}
+
+/* What SQLite is told of sizes that it cannot have. */
+static void test_sizes(void)
+{
+    history_store *st = open_store("sizes", UINT64_MAX / 2);
+    CHECK_INT(number(st, "PRAGMA max_page_count"), (int64_t)UINT32_MAX - 1);
+    database_set_log_bytes(st->db, 1);
+    CHECK_INT(number(st, "PRAGMA wal_autocheckpoint"), 1);
+    database_set_log_bytes(st->db, 8192);
+    CHECK_INT(number(st, "PRAGMA  wal_autocheckpoint"), 2);
+    database_set_log_bytes(st->db, UINT64_MAX);
+    CHECK_INT(number(st, "PRAGMA   wal_autocheckpoint"), INT32_MAX);
+    history_store_close(st);
+}
+
+/* Another statement than it keeps is one that fails. */
+static void test_statements(void)
+{
+    static char sql[100][32];
+    history_store *st = open_store("statements", QUOTA);
+    err_detail d = {0};
+    size_t n = 0;
+    database_begin(st->db);
+    while (n < ARRAY_LEN(sql) && !database_failed(st->db)) {
+        snprintf(sql[n], sizeof sql[n], "SELECT %zu", n);
+        query *q = database_query(st->db, sql[n], "");
+        CHECK(database_failed(st->db) || (query_step(q) && query_int(q, 0) == (int64_t)n));
+        CHECK(!database_failed(st->db) || !query_step(q));
+        n++;
+    }
+    CHECK(n > 40 && n <= 65);
+    CHECK_INT(database_end(st->db, ERR_OK, &d), ERR_INTERNAL);
+    history_store_close(st);
+}
+
+/* Both sides of what a key, a chat and a message may have. */
+static void test_most(void)
+{
+    history_store *st = open_store("most", (uint64_t)1 << 30);
+    err_detail d = {0};
+    char sql[256];
+    bytes text = bytes_empty(1 << 22);
+
+#define FIRST                                                                                                \
+    "{\"revision\":0,\"messages\":[{\"id\":\"a\",\"role\":\"user\",\"text\":\"\",\"attachments\":null}]}"
+#define SECOND                                                                                               \
+    "{\"revision\":%d,\"messages\":[{\"id\":\"b\",\"parent\":\"a\",\"role\":\"user\",\"text\":\"%.*s\"}]}"
+    int64_t size = 0;
+    for (int n = 2; n <= 4; n++) { /* bytes: those of the first, one more than there may be, as many */
+        const bool fits = n != 3;
+        run(st, "DELETE FROM chats");
+        CHECK_OK(put_text(st, "c", FIRST, &d), d);
+        CHECK_INT(number(st, "SELECT rest LIKE '%\"attachments\":null}' FROM messages"), 1);
+        if (size > 0) {
+            snprintf(sql, sizeof sql, "UPDATE chats SET n_bytes = %lld",
+                     (long long)LIMIT_HISTORY_CHAT_BYTES - size - (fits ? 2 : 0));
+            run(st, sql);
+        }
+        const int64_t before = number(st, "SELECT n_bytes FROM chats");
+        snprintf(sql, sizeof sql, SECOND, (int)number(st, "SELECT revision FROM chats"), n, "uvxy");
+        CHECK_INT(put_text(st, "c", sql, &d), fits ? ERR_OK : ERR_LIMIT);
+        CHECK_STR(d.name, fits ? "" : "chat_too_large");
+        size = n == 2 ? number(st, "SELECT n_bytes FROM chats") - before : size;
+    }
+#undef FIRST
+#undef SECOND
+
+    for (int extra = 1; extra >= 0; extra--) {                 /* options */
+        const int n = LIMIT_HISTORY_OPTIONS_BYTES - 8 + extra; /* {"a":""} */
+        bytes_clear(&text);
+        bytes_printf(&text, "{\"revision\":0,\"options\":{\"a\":\"%0*d\"}}", n, 0);
+        CHECK_INT(put(st, "o", bytes_str(&text), text.len, &d), extra ? ERR_INVALID : ERR_OK);
+        CHECK_STR(d.param, extra ? "options" : "");
+    }
+
+    static uint8_t hash[HASH_BYTES];
+    database_begin(st->db);
+    query_step(database_query(st->db, "INSERT INTO files VALUES(?1, ?2, 1, 1)", "ib", (int64_t)SCOPE, hash,
+                              (size_t)HASH_BYTES));
+    CHECK_OK(database_end(st->db, ERR_OK, &d), d);
+    for (int n = LIMIT_HISTORY_ATTACHMENTS + 1; n >= LIMIT_HISTORY_ATTACHMENTS; n--) {
+        bytes_clear(&text);
+        bytes_append_str(
+            &text,
+            "{\"revision\":0,\"messages\":[{\"id\":\"a\",\"role\":\"user\",\"text\":\"\",\"attachments\":[");
+        for (int i = 0; i < n; i++) {
+            bytes_printf(&text, "%s{\"sha256\":\"%064d\"}", i ? "," : "", 0);
+        }
+        bytes_append_str(&text, "]}]}");
+        const bool fits = n == LIMIT_HISTORY_ATTACHMENTS;
+        CHECK_INT(put(st, "f", bytes_str(&text), text.len, &d), fits ? ERR_OK : ERR_INVALID);
+        CHECK_STR(d.text, fits ? "" : "messages[0].attachments has too many entries");
+    }
+    /* The first that is wrong is the one that is told, and what follows it is not looked at. */
+    CHECK_INT(put_text(st, "w",
+                       "{\"revision\":0,\"messages\":[{\"id\":\"a\",\"role\":\"user\",\"text\":\"\","
+                       "\"attachments\":[{\"sha256\":\"x\"},5],\"more\":1}]}",
+                       &d),
+              ERR_INVALID);
+    CHECK_STR(d.text, "messages[0].attachments has a sha256 that is not 64 hexadecimal digits");
+
+    snprintf(
+        sql, sizeof sql,
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d - (SELECT count(*) FROM "
+        "chats)) INSERT INTO chats SELECT 1000 + i, %d, 'n' || i, 1, '', 0, 0, NULL, '{}', 0, 0 FROM n",
+        LIMIT_HISTORY_CHATS - 1, SCOPE);
+    run(st, sql);
+    CHECK_OK(put_text(st, "last", "{\"revision\":0}", &d), d);
+    CHECK_INT(put_text(st, "more", "{\"revision\":0}", &d), ERR_LIMIT);
+    CHECK_STR(d.text, "100000 chats are kept already; delete some you no longer need");
+    history_store_close(st);
+
+    st = open_store("most", 1); /* what is there already is more than it may be now */
+    CHECK_INT(put_text(st, "c", "{\"revision\":\"\"}", &d), ERR_LIMIT);
+    CHECK_STR(d.name, "history_full");
+    history_store_close(st);
+    bytes_deinit(&text);
+}
+
+static void test_cursors(void)
+{
+    static const char *const WRONG[] = {"x", "_", "5", "_6", "5_", "5_6x", "5x_6", "5_x"};
+    history_store *st = open_store("cursors", QUOTA);
+    err_detail d = {0};
+    bytes out = bytes_empty(1 << 16);
+    for (size_t i = 0; i < ARRAY_LEN(WRONG); i++) {
+        CHECK_INT(history_store_list(st, &out, SCOPE, 5, WRONG[i], NULL, &d), ERR_INVALID);
+        CHECK_STR(d.param, "after");
+    }
+    CHECK_OK(history_store_list(st, &out, SCOPE, 5, "5_6", NULL, &d), d);
+    bytes_deinit(&out);
+    history_store_close(st);
+}
+
+/* What lies in the folder and is not as it should be. */
+static void test_odd_folders(void)
+{
+    err_detail d = {0};
+    history_store *st = open_store("odd", QUOTA);
+    database_begin(st->db);
+    database_set_version(st->db, -1);
+    CHECK_OK(database_end(st->db, ERR_OK, &d), d);
+    history_store_close(st);
+    st = NULL;
+    CHECK_INT(history_store_open(&st, &(history_options){.dir = folder("odd"), .quota = QUOTA}, &d),
+              ERR_UNSUPPORTED);
+
+    int64_t revision = 0;
+    CHECK(mkdir(folder("reserved"), 0700) == 0 && mkdir(folder("reserved/reserve"), 0700) == 0);
+    st = open_store("reserved", QUOTA); /* there is nothing set aside, and deleting goes without */
+    CHECK_INT(st->reserve_fd, -1);
+    CHECK_OK(add(st, "c", &revision, 0, &d), d);
+    CHECK(history_make_room(st));
+    history_give_back(st);
+    CHECK_INT(st->reserve_fd, -1);
+    chat_change change;
+    CHECK_OK(history_store_delete(st, SCOPE, "c", ANY_REVISION, &change, &d), d);
+    history_store_close(st);
+}
+
 int main(void)
 {
     signal(SIGXFSZ, SIG_IGN);
@@ -142,5 +335,11 @@ int main(void)
     test_limited();
     test_pieces();
     test_long_name();
+    log_set_level(LOG_OFF);
+    test_sizes();
+    test_statements();
+    test_most();
+    test_cursors();
+    test_odd_folders();
     CHECK_DONE();
 }

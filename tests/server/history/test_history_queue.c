@@ -1,12 +1,14 @@
 /* history: its queue takes so many jobs and so many bytes, and not more; what was done makes room. */
 #include "server/history/history.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
 
 #include "base/limits.h"
 #include "base/log.h"
 #include "tests/alloc_fail.h"
+#include "tests/one_fails.h"
 #include "tests/server/history/store.h"
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -91,6 +93,21 @@ static err_code open_once(void *name)
     return err;
 }
 
+ONE_FAILS(int, pthread_create, (pthread_t * t, const pthread_attr_t *a, void *(*run)(void *), void *ctx),
+          (t, a, run, ctx), EAGAIN)
+
+static void test_no_thread(void)
+{
+    history *h = NULL;
+    err_detail d = {0};
+    one_fails("pthread_create", 1);
+    CHECK_INT(
+        history_create(&h, &(history_options){.dir = folder("none"), .quota = QUOTA}, on_reply, NULL, &d),
+        ERR_NOMEM);
+    CHECK(one_fails_over() && !h);
+    CHECK_STR(d.text, "no thread for the history");
+}
+
 static void test_short_memory(void)
 {
     static char name[] = "short";
@@ -115,6 +132,7 @@ int main(void)
     log_set_level(LOG_OFF);
     folder_make(root);
     test_queue();
+    test_no_thread();
     test_short_memory();
     CHECK_DONE();
 }
