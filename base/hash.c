@@ -68,6 +68,7 @@ void hash_stream_end(hash_stream *h, uint8_t out[HASH_BYTES])
 
 bool hash_parse_hex(uint8_t out[HASH_BYTES], const char *text)
 {
+    uint8_t hash[HASH_BYTES];
     if (strlen(text) != 2 * HASH_BYTES) {
         return false;
     }
@@ -76,8 +77,9 @@ bool hash_parse_hex(uint8_t out[HASH_BYTES], const char *text)
         if (digit < 0) {
             return false;
         }
-        out[i / 2] = (uint8_t)(i % 2 ? out[i / 2] | digit : digit << 4);
+        hash[i / 2] = (uint8_t)(i % 2 ? hash[i / 2] | digit : digit << 4);
     }
+    memcpy(out, hash, HASH_BYTES);
     return true;
 }
 

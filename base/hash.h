@@ -27,7 +27,7 @@ void hash_stream_add(hash_stream *h, const void *data, size_t n);
 /* The hash of all that was added; nothing may be added afterwards. */
 void hash_stream_end(hash_stream *h, uint8_t out[HASH_BYTES]);
 
-/* Reads 64 hex digits of either case; false if the text is anything else. */
+/* Reads 64 hex digits of either case; false, and nothing is written, if the text is anything else. */
 bool hash_parse_hex(uint8_t out[HASH_BYTES], const char *text);
 
 /* Writes 2*n lower-case hex digits and a NUL; `out` holds 2*n+1 bytes. */

@@ -311,7 +311,7 @@ net_pull serve_socket_pull(serve *s, conn *c, bytes *out)
         return NET_PULL_MORE;
     }
     /* Round robin, so that one long replay does not hold up the other lanes. */
-    for (int tries = c->n_readers; tries > 0 && c->n_readers > 0; tries--) {
+    for (int tries = c->n_readers; tries > 0; tries--) {
         int i = c->next_reader % c->n_readers;
         bool gone = false;
         bool found = take_from_reader(s, c, &c->readers[i], out, &gone);

@@ -124,8 +124,7 @@ void serve_ack_all(serve *s)
 {
     for (size_t i = 0; i < s->uploads.n; i++) {
         upload *up = s->uploads.list[i];
-        if (up->kind == UPLOAD_BY_CHUNKS && up->status == UPLOAD_PENDING && up->conn &&
-            upload_written(up) != up->told && !up->ack_due) {
+        if (up->kind == UPLOAD_BY_CHUNKS && up->status == UPLOAD_PENDING && upload_written(up) != up->told) {
             ack(s, up);
         }
     }
@@ -150,7 +149,7 @@ void serve_chunks_written(serve *s, upload *up)
         api_error e;
         api_error_from(&e, err, &d);
         fail_upload(s, serve_conn(s, up->conn), up, NULL, &e);
-    } else if (up->conn) {
+    } else {
         ack_written(s, up);
     }
 }

@@ -17,9 +17,7 @@ answer *serve_find_answer(serve *s, uint64_t scope, const char *id)
     uint64_t number = strncmp(id, REQUEST_PREFIX, n) == 0 ? strtoull(id + n, NULL, 10) : 0;
     for (size_t i = 0; i < s->answers.cap; i++) {
         answer *a = id_table_at(&s->answers, i);
-        if (a && a->scope == scope &&
-            (a->id == number || strcmp(a->chat_id, id) == 0 ||
-             (a->has_reply && strcmp(a->reply.id, id) == 0))) {
+        if (a && a->scope == scope && (a->id == number || strcmp(a->chat_id, id) == 0)) {
             return a;
         }
     }
