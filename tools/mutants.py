@@ -33,6 +33,7 @@ COMPARISONS = {"<=": "<", ">=": ">", "<": "<=", ">": ">=", "==": "!=", "!=": "==
 TURNED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<"}
 THE_LESSER = r"([\w.>\[\]-]+) [<>]=? ([\w.>\[\]-]+) \? (?:\1 : \2|\2 : \1)\b"  # where both are equal it is the same one
 ANY_ORDER = r"\b(?:Math\.(?:max|min)|(?:max|min)_size|f(?:max|min)f?|(?:_mm\d*_|v)(?:max|min|add|mul|and|or|xor)\w*)\($"
+NO_RELEASES = r"prefetch_|pthread_(?:mutex|cond|attr|condattr)_destroy\("  # of Linux these hold nothing
 RELEASES = r"\w*(?:free|destroy|close|unlock|lock|release|deinit|unref)\w*"
 
 
@@ -116,7 +117,7 @@ def call_removed(line, code):
 
 def release_left_out(line, code):
     found = re.match(r"^\s+((?:\(void\))?" + RELEASES + r"\(.*\);)\s*$", code)
-    if found:
+    if found and not re.match(NO_RELEASES, found.group(1)):
         yield replaced(line, found, ";", 1)
 
 
@@ -156,7 +157,7 @@ OPERATORS = {
 def without_room(code, text):
     """A line of code in which the sizes of arrays whose size nothing asks for are no numbers: larger ones show nothing."""
     def hidden(found):
-        asked = re.search(rf"(?:sizeof |ARRAY_LEN\(){found.group(1)}\b", text)
+        asked = re.search(rf"(?:sizeof |ARRAY_LEN\(){found.group(1)}\b(?!\[)", text)
         return found.group() if asked else re.sub(r"\d", "_", found.group())
     return re.sub(r"\b(\w+)\[[^\[\]=]*\](?=[^()]*;\s*$)", hidden, code) if re.match(r"\s+(?:\w+ )+\**\w+\[[^()]*;\s*$", code) else code
 

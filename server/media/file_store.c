@@ -170,14 +170,16 @@ static void touch(const file_store *fs, stored_file *f)
     f->expires_at = clock_unix_s() + (wanted > 0 && wanted < fs->opt.expire_s ? wanted : fs->opt.expire_s);
 }
 
-/* Another id for the blob; NULL without room. */
-static entry *add_entry(file_store *fs, blob *b, const file_facts *facts)
+/* Another id for the blob. ERR_LIMIT, ERR_NOMEM. */
+static err_code add_entry(file_store *fs, blob *b, const file_facts *facts, bool was_known, stored_file *out)
 {
     account *a = find_account(fs, facts->scope); /* whoever has a blob has one */
-    const bool has_room = fs->n_entries < LIMIT_FILES && a->n_entries < LIMIT_FILES_PER_KEY;
-    entry *e = has_room ? calloc(1, sizeof *e) : NULL;
+    if (fs->n_entries == LIMIT_FILES || a->n_entries == LIMIT_FILES_PER_KEY) {
+        return ERR_LIMIT;
+    }
+    entry *e = calloc(1, sizeof *e);
     if (!e) {
-        return NULL;
+        return ERR_NOMEM;
     }
     a->n_entries++;
     e->blob = b;
@@ -188,9 +190,11 @@ static entry *add_entry(file_store *fs, blob *b, const file_facts *facts)
     memcpy(e->file.hash, b->hash, HASH_BYTES);
     e->file.mime = b->mime;
     e->file.created_at = clock_unix_s();
+    e->file.was_known = was_known;
     touch(fs, &e->file);
     fs->entries[fs->n_entries++] = e;
-    return e;
+    *out = e->file;
+    return ERR_OK;
 }
 
 void file_store_destroy(file_store *fs)
@@ -240,26 +244,22 @@ void file_store_release(file_store *fs, uint64_t scope, uint64_t n_bytes)
 
 /* ---- files ---- */
 
-/* The blob with these bytes: the one that is there (then fd is closed), or a new one. NULL without
- * room. */
-static blob *take_blob(file_store *fs, int fd, const blob *facts, bool *was_known)
+/* A new blob. ERR_LIMIT, ERR_NOMEM: fd stays the caller's. */
+static err_code add_blob(file_store *fs, const blob *facts, blob **out)
 {
-    blob *b = find_blob(fs, facts->scope, facts->hash, facts->bytes);
     account *a = find_account(fs, facts->scope); /* it was opened when room was set aside */
-    *was_known = b != NULL;
-    if (!b && a && fs->n_blobs < LIMIT_FILE_CONTENTS && a->n_blobs < LIMIT_FILE_CONTENTS_PER_KEY) {
-        b = malloc(sizeof *b);
+    if (fs->n_blobs == LIMIT_FILE_CONTENTS || a->n_blobs == LIMIT_FILE_CONTENTS_PER_KEY) {
+        return ERR_LIMIT;
     }
-    if (!b || *was_known) {
-        close(fd);
-        return b;
+    blob *b = malloc(sizeof *b);
+    if (!b) {
+        return ERR_NOMEM;
     }
     *b = *facts;
-    b->fd = fd;
     a->used += b->bytes;
     a->n_blobs++;
-    fs->blobs[fs->n_blobs++] = b;
-    return b;
+    *out = fs->blobs[fs->n_blobs++] = b;
+    return ERR_OK;
 }
 
 err_code file_store_add(file_store *fs, file_writer *w, uint64_t n_bytes, const file_facts *facts,
@@ -268,23 +268,28 @@ err_code file_store_add(file_store *fs, file_writer *w, uint64_t n_bytes, const 
     size_t n_head = 0;
     const uint8_t *head = file_writer_head(w, &n_head);
     blob b = {.scope = facts->scope, .bytes = file_writer_bytes(w), .mime = engine_media_type(head, n_head)};
-    const int fd = file_writer_finish(w, b.hash);
-    bool was_known = false;
+    b.fd = file_writer_finish(w, b.hash);
     pthread_mutex_lock(&fs->lock);
     pay_back(fs, facts->scope, n_bytes);
-    blob *kept = take_blob(fs, fd, &b, &was_known);
-    entry *e = kept ? add_entry(fs, kept, facts) : NULL;
-    if (e) {
-        e->file.was_known = was_known;
-        *out = e->file;
-    } else if (kept && kept->n_files == 0) {
+    blob *kept = find_blob(fs, b.scope, b.hash, b.bytes);
+    const bool was_known = kept != NULL;
+    err_code err = was_known ? ERR_OK : add_blob(fs, &b, &kept);
+    if (was_known || err) {
+        close(b.fd);
+    }
+    err = err ? err : add_entry(fs, kept, facts, was_known, out);
+    if (err && kept && kept->n_files == 0) {
         free_blob(fs, kept);
     }
     pthread_mutex_unlock(&fs->lock);
-    return e ? ERR_OK
-             : err_set_param(d, ERR_LIMIT, NULL, "too_many_files",
-                             "the server keeps too many files of yours, or of all, already; delete some, or "
-                             "wait until they expire");
+    if (err == ERR_NOMEM) {
+        return err_set(d, err, "no memory for an upload");
+    }
+    return err ? err_set_param(
+                     d, err, NULL, "too_many_files",
+                     "the server keeps too many files of yours, or of all, already; delete some, or "
+                     "wait until they expire")
+               : ERR_OK;
 }
 
 bool file_store_link(file_store *fs, const uint8_t hash[HASH_BYTES], uint64_t n_bytes,
@@ -292,13 +297,9 @@ bool file_store_link(file_store *fs, const uint8_t hash[HASH_BYTES], uint64_t n_
 {
     pthread_mutex_lock(&fs->lock);
     blob *b = find_blob(fs, facts->scope, hash, n_bytes);
-    entry *e = b ? add_entry(fs, b, facts) : NULL;
-    if (e) {
-        e->file.was_known = true;
-        *out = e->file;
-    }
+    const bool is_linked = b && add_entry(fs, b, facts, true, out) == ERR_OK;
     pthread_mutex_unlock(&fs->lock);
-    return e != NULL;
+    return is_linked;
 }
 
 bool file_store_get(file_store *fs, uint64_t scope, const char *id, stored_file *out)
