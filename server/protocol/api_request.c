@@ -90,7 +90,7 @@ static const json *keep_list(api_request *r, bytes *text, bool is_found)
     bytes_append_char(text, ']');
     if (text->failed) {
         request_no_memory(e);
-    } else if (is_found && e->code == ERR_OK) {
+    } else if (is_found) {
         e->code = json_parse(&doc, text->data, text->len, LIMIT_JSON_DEPTH + 1, e->detail);
     }
     bytes_deinit(text);
@@ -113,7 +113,7 @@ const json *api_request_stored(api_request *r, const char *id, bool *is_evicted)
     bytes text = begin_list();
     const bool found = response_store_get(r->response_store, r->scope, id, clock_ms(), &text) ||
                        (r->chain && response_store_get(r->response_store, r->chain, id, clock_ms(), &text));
-    *is_evicted = !found && response_store_is_evicted(r->response_store, r->scope, id, clock_ms());
+    *is_evicted = response_store_is_evicted(r->response_store, r->scope, id, clock_ms());
     return keep_list(r, &text, found);
 }
 
@@ -193,7 +193,7 @@ void api_request_choices(api_request *r, const json *root, size_t n_prompts)
     int64_t n = 1;
     request_int(e, &n, root, "n", 1, LIMIT_CHOICES);
     if ((size_t)n * n_prompts > LIMIT_ALL_CHOICES) {
-        request_fail(e, ERR_LIMIT, n_prompts > 1 ? "prompt" : "n", "too_many_choices",
+        request_fail(e, ERR_LIMIT, "prompt", "too_many_choices",
                      "%zu prompts with %d answers each; a request may have %d answers in all", n_prompts,
                      (int)n, LIMIT_ALL_CHOICES);
     } else if (n > 1 && r->reply.plan) {

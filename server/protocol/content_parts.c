@@ -61,7 +61,7 @@ static bool open_stored(api_request *r, file_handle *h, const char *id, const ch
         return false;
     }
     e->code = file_store_open(r->files, r->scope, id, h, e->detail);
-    if (e->code != ERR_OK && e->detail) {
+    if (e->code != ERR_OK) {
         snprintf(e->detail->param, sizeof e->detail->param, "%s", path);
     }
     return e->code == ERR_OK;
@@ -159,9 +159,8 @@ static void set_media(content_reader *c, chat_part *part, chat_part_kind kind, c
                       const char *id, const char *path)
 {
     first_error *e = &c->r->error;
-    const bool is_found = c->is_found && kind == CHAT_IMAGE && e->code == ERR_OK;
     begin_media(c, part, kind, path);
-    part->is_found = is_found;
+    part->is_found = c->is_found;
     if (id) {
         open_upload(c->r, part, id, path);
         return;
@@ -171,11 +170,9 @@ static void set_media(content_reader *c, chat_part *part, chat_part_kind kind, c
     part->data = file.data;
     part->data_bytes = file.bytes;
     part->url = file.url;
-    if (is_found && e->code != ERR_OK && e->code != ERR_NOMEM) {
+    if (c->is_found && e->code != ERR_OK && e->code != ERR_NOMEM) {
         e->code = ERR_OK;
-        if (e->detail) {
-            *e->detail = (err_detail){0};
-        }
+        *e->detail = (err_detail){0};
         c->n_media--;
         content_leave_out(part);
     }

@@ -39,7 +39,7 @@ static void read_sampling(first_error *e, chat_video *v, const json *object)
 /* Puts the object's name in front of the field's. */
 static void name_object(const first_error *e, const char *path)
 {
-    if (e->code != ERR_OK && e->detail && e->detail->param[0]) {
+    if (e->code != ERR_OK && e->detail->param[0]) {
         char full[ERR_PARAM_MAX];
         request_path(full, "%s.%s", path, e->detail->param);
         memcpy(e->detail->param, full, sizeof full);

@@ -37,8 +37,7 @@ static void write_stop(bytes *out, const messages_reply_meta *m)
  * the message is written. */
 static const char *own_id(const messages_reply_meta *m)
 {
-    const char *line = strchr(m->id, '_');
-    return line ? line + 1 : m->id;
+    return strchr(m->id, '_') + 1;
 }
 
 /* Block number n without its closing brace; text: of a thought or of words, the name of a call. */

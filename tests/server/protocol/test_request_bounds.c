@@ -2,9 +2,12 @@
  * socket hears of an answer that is computed, and of one that fails. */
 #include <math.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
+#include "server/protocol/dialects/chat_request.h"
 #include "server/protocol/dialects/messages_reply.h"
 #include "server/protocol/dialects/responses_reply.h"
+#include "server/protocol/dialects/responses_request.h"
 #include "server/protocol/dialects/talks.h"
 #include "server/protocol/dialects/vectors.h"
 #include "tests/check.h"
@@ -114,6 +117,129 @@ static void test_talks(void)
     response_store_destroy(store);
 }
 
+/* ---- what requests go on from ---- */
+
+static err_code read_answer; /* of what keeps conversations */
+
+static err_code read_talk(void *ctx, uint64_t scope, const char *id, bytes *out, err_detail *d)
+{
+    (void)ctx;
+    if (read_answer != ERR_OK) {
+        return err_set_param(d, read_answer, "disk", "disk_error", "the disk is gone");
+    }
+    bytes_printf(out, "{\"scope\":%d},{\"id\":\"%s\",\"role\":\"user\",\"content\":\"kept\"}", (int)scope,
+                 id);
+    return ERR_OK;
+}
+
+/* How many messages come of a request, or why there are none. */
+static const char *gone_on(response_store *store, bool has_talks, uint64_t scope, uint64_t chain,
+                           const char *fields)
+{
+    static const kept_talks TALKS = {.read = read_talk};
+    static char text[1024];
+    char body[512];
+    api_request r;
+    err_detail d = {0};
+    snprintf(body, sizeof body, "{%s}", fields);
+    api_request_init(&r);
+    r.response_store = store;
+    r.talks = has_talks ? &TALKS : NULL;
+    r.scope = scope;
+    r.chain = chain;
+    const err_code err = responses_request_parse(&r, body, strlen(body), false, NULL, &d);
+    if (err == ERR_OK) {
+        snprintf(text, sizeof text, "%zu messages", r.in->n_messages);
+    } else {
+        snprintf(text, sizeof text, "%s at %s: %s", err_name(err), d.param, d.text);
+    }
+    api_request_deinit(&r);
+    return text;
+}
+
+static void test_stored(void)
+{
+    static const char
+        NEXT[] = "\"previous_response_id\":\"resp_3\",\"input\":\"q\"",
+        FIRST[] = "\"previous_response_id\":\"resp_0\",\"input\":\"q\"",
+        NONE[] = "\"previous_response_id\":\"resp_9\",\"input\":\"q\"",
+        ITEM[] = "\"input\":[{\"type\":\"item_reference\",\"id\":\"i3\"}]",
+        TALK[] = "\"conversation\":\"conv_1\",\"input\":\"q\"",
+        GONE[] = "invalid at previous_response_id: this response is unknown, was not stored or is gone; send "
+                 "the whole conversation in input",
+        NO_ITEM[] = "not_found at input[0].id: input[0].id: there is no such item, or it is no longer kept; "
+                    "send it whole";
+    response_store *store = response_store_create(1000, 3, 60, NULL);
+    for (int i = 0; i < 4; i++) { /* the first has to go */
+        char id[16], item[64];
+        snprintf(id, sizeof id, "resp_%d", i);
+        const int n = snprintf(item, sizeof item, "{\"id\":\"i%d\",\"role\":\"user\",\"content\":\"a\"}", i);
+        CHECK(response_store_put(store, 7, id, item, (size_t)n, 0, clock_ms()));
+    }
+    CHECK_STR(gone_on(store, false, 7, 0, NEXT), "2 messages");
+    CHECK_STR(gone_on(store, false, 7, 0, FIRST),
+              "invalid at previous_response_id: this response had to go early, as this key has more than its "
+              "share of what is "
+              "kept, or as requests needed the memory; send the whole conversation in input");
+    CHECK_STR(gone_on(store, false, 7, 0, NONE), GONE);
+    CHECK_STR(gone_on(store, false, 8, 0, NEXT), GONE);
+    CHECK_STR(gone_on(store, false, 8, 0, FIRST), GONE); /* of another one's nothing is told */
+    CHECK_STR(gone_on(store, false, 8, 7, NEXT), "2 messages");
+    CHECK_STR(gone_on(NULL, false, 7, 7, NEXT), GONE);
+    response_store *of_all = response_store_create(1000, 3, 60, NULL); /* of a server without keys */
+    static const char KEPT[] = "{\"id\":\"i3\",\"role\":\"user\",\"content\":\"a\"}";
+    CHECK(response_store_put(of_all, 0, "resp_3", KEPT, sizeof KEPT - 1, 0, clock_ms()));
+    CHECK_STR(gone_on(of_all, false, 0, 0, NEXT), "2 messages");
+    CHECK_STR(gone_on(of_all, false, 8, 0, NEXT), GONE); /* and nobody's chain */
+    CHECK_STR(gone_on(of_all, false, 8, 0, ITEM), NO_ITEM);
+    response_store_destroy(of_all);
+    CHECK_STR(gone_on(store, false, 7, 0, ITEM), "1 messages");
+    CHECK_STR(gone_on(store, false, 8, 0, ITEM), NO_ITEM);
+    CHECK_STR(gone_on(store, false, 8, 7, ITEM), "1 messages");
+    CHECK_STR(gone_on(NULL, false, 7, 7, ITEM), NO_ITEM);
+    for (int i = 0; i < 3; i++) {
+        static const err_code READ[] = {ERR_OK, ERR_NOT_FOUND, ERR_IO};
+        static const char *const ITEMS[] = {"1 messages", NO_ITEM, "io at disk: the disk is gone"};
+        static const char *const TALKS[] = {
+            "2 messages", "not_found at conversation: there is no such conversation, or it is no longer kept",
+            "io at disk: the disk is gone"};
+        read_answer = READ[i];
+        CHECK_STR(gone_on(store, true, 8, 0, ITEM), ITEMS[i]);
+        CHECK_STR(gone_on(store, true, 7, 0, ITEM), "1 messages"); /* nobody has to be asked */
+        CHECK_STR(gone_on(NULL, true, 7, 0, ITEM), ITEMS[i]);
+        CHECK_STR(gone_on(store, true, 7, 0, TALK), TALKS[i]);
+        CHECK_STR(gone_on(store, false, 7, 0, TALK), TALKS[1]);
+    }
+    response_store_destroy(store);
+}
+
+/* ---- tools ---- */
+
+static err_code offer(size_t n, err_detail *d)
+{
+    api_request r;
+    bytes body = bytes_empty(1 << 20);
+    bytes_append_str(&body, "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],\"tools\":[");
+    for (size_t i = 0; i < n; i++) {
+        bytes_printf(&body, "%s{\"type\":\"function\",\"function\":{\"name\":\"t%zu\"}}", i ? "," : "", i);
+    }
+    bytes_append_str(&body, "]}");
+    api_request_init(&r);
+    *d = (err_detail){0};
+    const err_code err = chat_request_parse(&r, bytes_str(&body), body.len, NULL, d);
+    api_request_deinit(&r);
+    bytes_deinit(&body);
+    return err;
+}
+
+static void test_tools(void)
+{
+    err_detail d;
+    CHECK_OK(offer(LIMIT_TOOLS, &d), d);
+    CHECK_INT(offer(LIMIT_TOOLS + 1, &d), ERR_INVALID);
+    CHECK_STR(d.text, "tools must be a list of at most 512 tools");
+}
+
 /* ---- answers ---- */
 
 static const char *progress(const responses_reply *r, gen_phase phase, double eta_ms)
@@ -171,6 +297,8 @@ int main(void)
 {
     test_vectors();
     test_talks();
+    test_stored();
+    test_tools();
     test_answers();
     CHECK_DONE();
 }
