@@ -151,6 +151,9 @@ target_link_options(test_answer PRIVATE -Wl,--wrap=engine_token_bytes)
 target_link_options(test_upstream_loop PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_cond_timedwait
     -Wl,--wrap=pthread_cond_signal,--wrap=curl_easy_init,--wrap=curl_easy_cleanup)
 target_link_options(test_upstream_memory PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
+set(failing calloc realloc strdup nanosleep read)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_mcp_talk PRIVATE ${failing})
 target_link_options(test_mcp_loop PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
 # Calls of the system and of SQLite that fail once.
 set(failing open mkdir flock fsync rename unlink unlinkat ftruncate posix_fallocate stat fstat fstatvfs opendir pread write
@@ -189,7 +192,7 @@ target_link_options(test_hub_client PRIVATE -Wl,--wrap=http_client_poll)
 target_link_options(test_preview PRIVATE -Wl,--wrap=file_store_open,--wrap=engine_get_info,--wrap=engine_preview
     -Wl,--wrap=media_copier_preview)
 target_link_options(test_remote_ends PRIVATE -Wl,--wrap=remote_get)
-target_link_options(test_mcp_wait PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=pthread_cond_timedwait,--wrap=clock_ms)
+target_link_options(test_mcp_wait PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=pthread_cond_timedwait,--wrap=clock_ms,--wrap=strdup)
 target_link_options(test_mcp_pages PRIVATE -Wl,--wrap=iconv_open)
 set(failing malloc realloc strdup fdopendir fstat openat __openat_2 read readdir closedir fstatat clock_ms mcp_decode)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)

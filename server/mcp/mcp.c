@@ -17,12 +17,12 @@ enum { LONGEST_MS = 60000, FDS_EACH = 3, GOODBYE_MS = 30, GOODBYES = 10 };
 
 static mcp_state state_of(const mcp_session *s)
 {
-    return s->config->is_off                                    ? MCP_OFF
-           : s->config->problem[0]                              ? MCP_DOWN
-           : s->step == STEP_OPEN                               ? MCP_READY
-           : s->step == STEP_CLOSED && s->n_failed > 0          ? MCP_DOWN
-           : s->n_failed > 0 && s->why[0] && !s->config->is_off ? MCP_DOWN
-                                                                : MCP_CONNECTING;
+    return s->config->is_off                           ? MCP_OFF
+           : s->config->problem[0]                     ? MCP_DOWN
+           : s->step == STEP_OPEN                      ? MCP_READY
+           : s->step == STEP_CLOSED && s->n_failed > 0 ? MCP_DOWN
+           : s->n_failed > 0 && s->why[0]              ? MCP_DOWN
+                                                       : MCP_CONNECTING;
 }
 
 void mcp_publish(mcp *m)
@@ -252,7 +252,7 @@ static bool take_wishes(mcp *m)
         free_job(jobs);
         jobs = next;
     }
-    for (size_t i = 0; i < n_cancels && !closing; i++) {
+    for (size_t i = 0; i < n_cancels; i++) {
         cancel_owner(m, cancels[i]);
     }
     free(cancels);
@@ -274,10 +274,7 @@ static void wait_and_read(mcp *m, double next)
         }
     }
     const double left = next - clock_ms();
-    http_client_poll_with(m->client, fds, n,
-                          left <= 0.0         ? 0
-                          : left > LONGEST_MS ? LONGEST_MS
-                                              : (int)left + 1);
+    http_client_poll_with(m->client, fds, n, left <= 0.0 ? 0 : (int)left + 1);
     for (size_t i = 0; i < m->n_sessions; i++) {
         mcp_session *s = &m->sessions[i];
         bool can[FDS_EACH] = {false, false, false};

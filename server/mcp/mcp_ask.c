@@ -210,7 +210,12 @@ void mcp_ask_send(mcp_ask *ask)
     } else if (!mcp_post_send(ask,
                               ask->purpose == MCP_NOTICE ? "notifications/initialized" : mcp_ask_method(ask),
                               ask->name)) {
-        mcp_session_fail(s, "there is no memory to ask it");
+        if (ask->headers.failed && !ask->headers.no_memory) { /* only those of a call may be that long */
+            mcp_ask_fail(ask, "the arguments that it wants in headers are too long");
+            mcp_ask_free(ask);
+        } else {
+            mcp_session_fail(s, "there is no memory to ask it");
+        }
     }
 }
 

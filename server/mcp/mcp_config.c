@@ -85,7 +85,7 @@ static char *expand(mcp_config *c, mcp_server_config *s, const json *v)
             end = p + 1;
         }
     }
-    c->is_short = c->is_short || text.failed;
+    c->is_short |= text.failed;
     char *out = p ? copy(c, bytes_str(&text), text.len) : NULL;
     bytes_deinit(&text);
     return out;
@@ -156,7 +156,7 @@ static void read_pairs(mcp_config *c, mcp_server_config *s, mcp_words *w, const 
             problem(s, "%s.%.80s must be a text on one line", name, json_key(v));
         }
         bytes_printf(&text, "%s%s%s", json_key(v), join, value ? value : "");
-        c->is_short = c->is_short || text.failed;
+        c->is_short |= text.failed;
         add_word(c, w, copy(c, bytes_str(&text), text.len));
         bytes_deinit(&text);
     }
@@ -179,7 +179,7 @@ static void add_environment(mcp_config *c, mcp_server_config *s)
         if (value && !is_given && strlen(value) < TEXT_BYTES) {
             bytes text = bytes_empty(TEXT_BYTES + 64);
             bytes_printf(&text, "%s=%s", KEPT[i], value);
-            c->is_short = c->is_short || text.failed;
+            c->is_short |= text.failed;
             add_word(c, &s->env, copy(c, bytes_str(&text), text.len));
             bytes_deinit(&text);
         }
@@ -211,8 +211,11 @@ static void read_address(mcp_config *c, mcp_server_config *s, const json *entry)
         problem(s, "its url must be http://HOST:PORT/PATH or https://HOST/PATH, without a user "
                    "(a key goes into headers)");
     }
-    c->is_short = c->is_short || target.is_short;
+    c->is_short |= target.is_short;
     read_pairs(c, s, &s->headers, entry, "headers", ": ");
+    if (s->headers.n > MCP_HEADERS_MAX) {
+        problem(s, "it has more than %d headers", MCP_HEADERS_MAX);
+    }
 }
 
 static void read_folder(mcp_config *c, mcp_server_config *s, const json *entry)
@@ -220,7 +223,7 @@ static void read_folder(mcp_config *c, mcp_server_config *s, const json *entry)
     struct stat st;
     const char *path = expand(c, s, json_get(entry, "path"));
     char *real = path && path[0] ? realpath(path, NULL) : NULL;
-    c->is_short = c->is_short || (path && path[0] && !real && errno == ENOMEM);
+    c->is_short |= path && path[0] && !real && errno == ENOMEM;
     if (!path || !path[0]) {
         problem(s, "folder needs a path: the folder that is read");
     } else if (!real || stat(real, &st) != 0 || !S_ISDIR(st.st_mode)) {
@@ -379,7 +382,7 @@ static void write_tool(bytes *out, const char *tools, const char *item, size_t l
         const char *comma = "";
         for (const char *p = tools; *p;) {
             const size_t blank = strspn(p, " "), n = strcspn(p, ",");
-            const char *one = n > blank ? value_of(p + blank, n - blank, "fetch") : NULL;
+            const char *one = value_of(p + blank, n - blank, "fetch");
             if (one) {
                 bytes_json(out, "%-s%.*s", comma, (int)(p + n - one), one);
                 comma = ",";
@@ -399,7 +402,7 @@ static err_code read_tool(mcp_config *c, const char *tools, const char *item, si
     bytes text = bytes_empty(TEXT_BYTES);
     json_doc *doc = NULL;
     write_tool(&text, tools, item, len);
-    c->is_short = c->is_short || text.failed;
+    c->is_short |= text.failed;
     err_code err = json_parse(&doc, bytes_str(&text), text.len, LIMIT_JSON_DEPTH, d);
     bytes_deinit(&text);
     if (err == ERR_OK) {

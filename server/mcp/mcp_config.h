@@ -18,7 +18,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-enum { MCP_SERVERS = 32, MCP_LABEL_MAX = 64, MCP_PROBLEM_MAX = 400 };
+enum { MCP_SERVERS = 32, MCP_LABEL_MAX = 64, MCP_PROBLEM_MAX = 400, MCP_HEADERS_MAX = 24 };
 
 typedef enum mcp_kind { MCP_STDIO, MCP_HTTP, MCP_BUILTIN } mcp_kind;
 
@@ -44,7 +44,7 @@ typedef struct mcp_server_config {
     mcp_words argv, env;           /* MCP_STDIO: the program and its words; NAME=VALUE, all that it gets */
     const char *cwd;               /* NULL: where the server was started */
     const char *url;               /* MCP_HTTP */
-    mcp_words headers;             /* "Name: value" */
+    mcp_words headers;             /* "Name: value"; at most MCP_HEADERS_MAX */
     const char *builtin;           /* MCP_BUILTIN: its name */
     const char *folder;            /* of "folder": an absolute path, which holds no link */
     mcp_words domains;             /* of "fetch": rules of remote_host.h */

@@ -32,7 +32,7 @@ void mcp_pipe_close(mcp_session *s)
 
 static void write_out(mcp_session *s)
 {
-    while (!s->is_failing && s->child.in >= 0 && s->out.len > 0) {
+    while (!s->is_failing && s->out.len > 0) {
         const ssize_t n = write(s->child.in, s->out.data, s->out.len);
         if (n > 0) {
             bytes_consume(&s->out, (size_t)n);
@@ -108,7 +108,9 @@ static void read_in(mcp_session *s)
         take_lines(s);
         if (s->n_read > MCP_FLOOD_BYTES) {
             mcp_session_fail(s, "it sends without end");
-        } else if (s->in.failed || s->in.len > LIMIT_MCP_MESSAGE_BYTES) {
+        } else if (s->in.failed) {
+            mcp_session_fail(s, "there is no memory for its message");
+        } else if (s->in.len > LIMIT_MCP_MESSAGE_BYTES) {
             mcp_session_fail(s, "a message of it is longer than %zu MiB", LIMIT_MCP_MESSAGE_BYTES >> 20);
         }
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {

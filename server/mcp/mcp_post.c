@@ -30,16 +30,14 @@ static void append_value(bytes *out, const char *text)
 
 static void add_line(mcp_ask *ask, size_t *n, const char *name, const char *value)
 {
-    if (*n < ARRAY_LEN(ask->lines)) {
-        ask->lines[(*n)++] = (const char *)ask->headers.len; /* its place, until all are there */
-        /* TRAP: without a value libcurl takes "name:" as a header that is not to be sent */
-        bytes_printf(&ask->headers, value[0] ? "%s: " : "%s;", name);
-        append_value(&ask->headers, value);
-        bytes_append_char(&ask->headers, '\0');
-    }
+    ask->lines[(*n)++] = (const char *)ask->headers.len; /* its place, until all are there */
+    /* TRAP: without a value libcurl takes "name:" as a header that is not to be sent */
+    bytes_printf(&ask->headers, value[0] ? "%s: " : "%s;", name);
+    append_value(&ask->headers, value);
+    bytes_append_char(&ask->headers, '\0');
 }
 
-/* The arguments that the schema wants in headers, too. */
+/* The arguments that the schema wants in headers, too, as far as there are places. */
 static void add_params(mcp_ask *ask, size_t *n)
 {
     const mcp_tool *t = ask->purpose == MCP_WORK && ask->what == MCP_CALL_TOOL
@@ -56,7 +54,7 @@ static void add_params(mcp_ask *ask, size_t *n)
         const char *text =
             json_is(v, JSON_BOOL) ? (json_is_true(v) ? "true" : "false") : json_str(v, json_number_text(v));
         snprintf(name, sizeof name, "Mcp-Param-%s", t->headers[i].header);
-        if (text && strlen(text) < VALUE_BYTES) {
+        if (text && strlen(text) < VALUE_BYTES && *n + ask->s->config->headers.n < ARRAY_LEN(ask->lines)) {
             add_line(ask, n, name, text);
         }
     }
@@ -87,7 +85,7 @@ static size_t write_headers(mcp_ask *ask, const char *method, const char *name)
     for (size_t i = 0; i < n; i++) {
         ask->lines[i] = ask->headers.data + (size_t)ask->lines[i];
     }
-    for (size_t i = 0; i < s->config->headers.n && n < ARRAY_LEN(ask->lines); i++) {
+    for (size_t i = 0; i < s->config->headers.n; i++) {
         ask->lines[n++] = s->config->headers.items[i];
     }
     return n;
@@ -168,8 +166,7 @@ static bool on_data(void *ctx, const char *data, size_t n)
     if (!ask->is_stream) {
         return true;
     }
-    for (size_t len = event_length(&ask->reply, had); len > 0 && !ask->is_answered;
-         len = event_length(&ask->reply, 0)) {
+    for (size_t len = event_length(&ask->reply, had); len > 0; len = event_length(&ask->reply, 0)) {
         take_event(ask, ask->reply.data, len);
         bytes_consume(&ask->reply, len);
     }
@@ -179,10 +176,9 @@ static bool on_data(void *ctx, const char *data, size_t n)
 static void on_end(void *ctx, http_end end, const char *why)
 {
     mcp_ask *ask = ctx;
-    if (end == HTTP_DONE && ask->is_stream && ask->reply.len > 0 && !ask->is_answered) {
+    if (end == HTTP_DONE && ask->is_stream && ask->reply.len > 0) {
         take_event(ask, ask->reply.data, ask->reply.len); /* without the empty line */
-    } else if (end == HTTP_DONE && ask->status < 500 && ask->reply.len > 0 && !ask->is_stream &&
-               !mcp_session_is_lost(ask)) {
+    } else if (end == HTTP_DONE && ask->status < 500 && ask->reply.len > 0 && !mcp_session_is_lost(ask)) {
         mcp_session_read(ask->s, ask, ask->reply.data, ask->reply.len);
     }
     ask->transfer = NULL;
@@ -230,9 +226,9 @@ void mcp_post_end(mcp_session *s)
     }
     snprintf(line, sizeof line, "Mcp-Session-Id: %s", s->session_id);
     snprintf(version, sizeof version, "MCP-Protocol-Version: %s", s->protocol);
-    const char *lines[32] = {line, version};
+    const char *lines[2 + MCP_HEADERS_MAX] = {line, version};
     size_t n = 2;
-    for (size_t i = 0; i < s->config->headers.n && n < ARRAY_LEN(lines); i++) {
+    for (size_t i = 0; i < s->config->headers.n; i++) {
         lines[n++] = s->config->headers.items[i];
     }
     const http_order order = {.url = s->config->url,

@@ -213,8 +213,8 @@ static void on_list(mcp_session *s, mcp_purpose purpose, const json *result, con
     }
     if (cursor && ++s->n_pages < LIMIT_MCP_PAGES) {
         mcp_ask *ask = mcp_ask_new(s, purpose, LIMIT_MCP_CONNECT_S);
-        if (ask) {
-            ask->cursor = strdup(cursor);
+        if (ask && !(ask->cursor = strdup(cursor))) {
+            mcp_session_fail(s, "there is no memory for its list of %s", NAMES[k]);
         }
         return;
     }
@@ -224,7 +224,7 @@ static void on_list(mcp_session *s, mcp_purpose purpose, const json *result, con
 
 /* ---- orders ---- */
 
-void mcp_session_work(mcp_session *s, const mcp_job *job)
+void mcp_session_work(mcp_session *s, mcp_job *job)
 {
     mcp_ask *ask = mcp_ask_new(s, MCP_WORK, s->config->timeout_s);
     if (!ask) {
@@ -238,13 +238,12 @@ void mcp_session_work(mcp_session *s, const mcp_job *job)
     ask->owner = job->order.owner;
     ask->place = job->order.place;
     ask->what = job->order.what;
-    ask->name = strdup(job->name);
-    ask->arguments = job->arguments ? strdup(job->arguments) : NULL;
+    ask->name = job->name;
+    ask->arguments = job->arguments;
+    job->name = job->arguments = NULL;
     ask->begun_ms = job->begun_ms;
     ask->last_ms = clock_ms() + 1000.0 * CALL_FACTOR * s->config->timeout_s;
-    const bool is_down =
-        s->step == STEP_CLOSED && (s->n_failed > 0 || s->config->is_off || s->config->problem[0]);
-    if (is_down || !ask->name) {
+    if (s->step == STEP_CLOSED && (s->n_failed > 0 || s->config->is_off || s->config->problem[0])) {
         mcp_ask_fail(ask, "it is not connected%s%s", s->why[0] ? ": " : "", s->why);
         mcp_ask_free(ask);
     }
@@ -420,9 +419,7 @@ void mcp_session_read(mcp_session *s, mcp_ask *ask, const char *text, size_t len
     if (err != ERR_OK && !is_work) { /* one tool with a schema too deep does not cost the others */
         bytes pruned = bytes_empty(LIMIT_MCP_MESSAGE_BYTES);
         mcp_prune(&pruned, text, len, LIMIT_JSON_DEPTH + 7);
-        if (pruned.len > 0 && pruned.len < len) {
-            err = json_parse(&doc, bytes_str(&pruned), pruned.len, LIMIT_JSON_DEPTH + 8, NULL);
-        }
+        err = json_parse(&doc, bytes_str(&pruned), pruned.len, LIMIT_JSON_DEPTH + 8, NULL);
         bytes_deinit(&pruned);
     }
     if (err != ERR_OK) {

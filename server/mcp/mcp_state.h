@@ -48,9 +48,9 @@ typedef struct mcp_ask {
     double send_ms; /* when it is to be sent; 0: it was. All begins in mcp_session_tick, as libcurl allows no
                          new request inside of its calls */
     /* HTTP */
-    http_transfer *transfer;    /* NULL: none, or it has ended */
-    bytes body, reply, headers; /* headers: NUL-terminated lines, one behind the other */
-    const char *lines[32];
+    http_transfer *transfer;                /* NULL: none, or it has ended */
+    bytes body, reply, headers;             /* headers: NUL-terminated lines, one behind the other */
+    const char *lines[MCP_HEADERS_MAX + 8]; /* those of the configuration all have a place */
     size_t n_read;
     int status;
     bool is_stream, is_answered;
@@ -133,8 +133,8 @@ void mcp_session_open(mcp_session *s);
 /* The connection is gone: with the next tick calls fail, and later it is tried again. */
 void mcp_session_fail(mcp_session *s, const char *format, ...) PRINTF_LIKE(2, 3);
 void mcp_session_close(mcp_session *s);
-/* Begins an order; what goes wrong is its result. */
-void mcp_session_work(mcp_session *s, const mcp_job *job);
+/* Begins an order, whose name and arguments it takes; what goes wrong is its result. */
+void mcp_session_work(mcp_session *s, mcp_job *job);
 /* A message of the server has come. ask: the request whose reply it may be; NULL: it says its id itself. */
 void mcp_session_read(mcp_session *s, mcp_ask *ask, const char *text, size_t len);
 /* The server does not know the session of this order any more, and the order may be tried in a new one. */

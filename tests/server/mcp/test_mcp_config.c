@@ -91,6 +91,10 @@ static void test_entries(void)
          LIMIT_MCP_CALL_S},
         {"{\"builtin\":\"folder\",\"path\":\"/nowhere\"}", "no folder", MCP_BUILTIN, MCP_NEVER_ASK,
          LIMIT_MCP_CALL_S},
+        {"{\"builtin\":\"folder\",\"path\":\"/dev/null\"}", "there is no folder /dev/null", MCP_BUILTIN,
+         MCP_NEVER_ASK, LIMIT_MCP_CALL_S},
+        {"{\"builtin\":\"folder\",\"path\":\"\"}", "needs a path", MCP_BUILTIN, MCP_NEVER_ASK,
+         LIMIT_MCP_CALL_S},
         {"{\"builtin\":\"folder\"}", "needs a path", MCP_BUILTIN, MCP_NEVER_ASK, LIMIT_MCP_CALL_S},
         {"{\"builtin\":\"other\"}", "builtin must be", MCP_BUILTIN, MCP_NEVER_ASK, LIMIT_MCP_CALL_S},
         {"3", "must be an object", MCP_STDIO, MCP_ASK, 0},
@@ -127,6 +131,13 @@ static void test_tools(void)
     CHECK_INT(c->servers[1].domains.n, 2); /* all hosts are those of one server */
     CHECK_STR(c->servers[1].domains.items[1], "*.b.example");
     CHECK_STR(c->servers[2].folder, "/tmp");
+    mcp_config_destroy(c);
+    CHECK_OK(mcp_config_read(&c, NULL, "calculator,, ,  time,", &d), d); /* what is empty is nothing */
+    CHECK_INT(c->n, 2);
+    CHECK_STR(c->servers[1].label, "time");
+    mcp_config_destroy(c);
+    CHECK_OK(mcp_config_read(&c, NULL, "fetch=a.example,, ,fetch=b.example,", &d), d);
+    CHECK_INT(c->servers[0].domains.n, 2);
     mcp_config_destroy(c);
     CHECK_INT(mcp_config_read(&c, NULL, "calculator,nothing", &d), ERR_INVALID);
     CHECK_INT(mcp_config_read(&c, NULL, "folder=/nowhere", &d), ERR_INVALID);
@@ -167,6 +178,67 @@ static void test_names(void)
     CHECK_STR(c->servers[MCP_SERVERS - 2].problem, "");
     CHECK(strstr(c->servers[MCP_SERVERS - 1].problem, "more than"));
     mcp_config_destroy(c);
+}
+
+/* Names that hold all that they may, and signs that they may not. */
+static void test_signs(void)
+{
+    static const char *const NAMES[] = {"a",       "Z",   "9",   "-",  "_",       ".",
+                                        "a.b-c_9", "a b", "a/b", "a:", "\303\244"};
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        char text[100];
+        snprintf(text, sizeof text, "{\"mcpServers\":{\"%s\":{\"command\":\"x\"}}}", NAMES[i]);
+        mcp_config *c = read_text(text, NULL);
+        CHECK_INT(c->servers[0].problem[0] != '\0', i > 6);
+        CHECK_STR(c->servers[0].label, i > 6 ? "server-1" : NAMES[i]);
+        mcp_config_destroy(c);
+    }
+}
+
+static void test_headers(void)
+{
+    for (int n = MCP_HEADERS_MAX; n <= MCP_HEADERS_MAX + 1; n++) {
+        char text[2000];
+        int at = snprintf(text, sizeof text, "{\"mcpServers\":{\"a\":{\"url\":\"http://h/\",\"headers\":{");
+        for (int i = 0; i < n; i++) {
+            at += snprintf(text + at, sizeof text - (size_t)at, "%s\"H%d\":\"v\"", i ? "," : "", i);
+        }
+        snprintf(text + at, sizeof text - (size_t)at, "}}}}");
+        mcp_config *c = read_text(text, NULL);
+        CHECK_STR(c->servers[0].problem, n > MCP_HEADERS_MAX ? "it has more than 24 headers" : "");
+        CHECK_INT(c->servers[0].headers.n, n);
+        mcp_config_destroy(c);
+    }
+}
+
+/* Which of them need connections, or processes. */
+static void test_uses(void)
+{
+    static const struct {
+        const char *entry;
+        bool connects, spawns;
+    } ROWS[] = {{"{\"url\":\"http://h/\"}", true, false},
+                {"{\"url\":\"http://h/\",\"disabled\":true}", false, false},
+                {"{\"url\":\"ftp://h/\"}", false, false},
+                {"{\"command\":\"x\"}", false, true},
+                {"{\"command\":\"x\",\"disabled\":true}", false, false},
+                {"{\"command\":\"\"}", false, false},
+                {"{\"builtin\":\"time\"}", false, false},
+                {"{\"builtin\":\"fetch\",\"domains\":[\"a.example\"]}", true, false},
+                {"{\"builtin\":\"fetch\",\"domains\":[\"a.example\"],\"disabled\":true}", false, false}};
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        char text[300];
+        for (int more = 0; more < 2; more++) { /* the first of two, or the other */
+            snprintf(text, sizeof text, "{\"mcpServers\":{\"%s\":%s,\"%s\":%s}}", more ? "b" : "a",
+                     more ? "{\"builtin\":\"time\"}" : ROWS[i].entry, more ? "a" : "b",
+                     more ? ROWS[i].entry : "{\"builtin\":\"time\"}");
+            mcp_config *c = read_text(text, NULL);
+            CHECK_INT(mcp_config_connects(c), ROWS[i].connects);
+            CHECK_INT(mcp_config_spawns(c), ROWS[i].spawns);
+            mcp_config_destroy(c);
+        }
+    }
+    CHECK(!mcp_config_connects(NULL) && !mcp_config_spawns(NULL) && !mcp_config_find(NULL, "a"));
 }
 
 /* ---- texts, lists and objects of texts ---- */
@@ -346,6 +418,9 @@ int main(void)
     test_entries();
     test_tools();
     test_names();
+    test_signs();
+    test_headers();
+    test_uses();
     test_texts();
     test_lengths();
     test_files();

@@ -2,37 +2,13 @@
  * it says and hears over standard streams. */
 #define _GNU_SOURCE /* pipe2 */
 #include "server/mcp/mcp_catalog.h"
-#include "server/mcp/mcp_state.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/limits.h"
 #include "base/log.h"
-#include "tests/check.h"
+#include "tests/server/mcp/talk.h"
 
-enum { NOW = 10000000, MINUTE = 60000, RELIST = 5000 };
-
-/* A session without a process and without a connection. */
-static mcp_session *begin(mcp *m, const mcp_server_config *config)
-{
-    *m = (mcp){.n_sessions = 1};
-    CHECK_INT(pthread_mutex_init(&m->lock, NULL), 0);
-    CHECK_INT(pthread_cond_init(&m->changed, NULL), 0);
-    mcp_session *s = &m->sessions[0];
-    *s = (mcp_session){.all = m, .config = config, .child = {-1, -1, -1, -1}, .step = STEP_OPEN};
-    s->opened_ms = NOW;
-    return s;
-}
-
-static void end(mcp *m)
-{
-    mcp_catalog_release(m->catalog);
-    pthread_cond_destroy(&m->changed);
-    pthread_mutex_destroy(&m->lock);
-}
+enum { NOW = TALK_BEGUN_MS, MINUTE = 60000, RELIST = 5000 };
 
 /* 1, 2, 4, ... s; a connection that held for more than a minute was a good one. */
 static void test_tries(void)
@@ -103,107 +79,6 @@ static void test_looks(void)
 
 /* ---- messages over standard streams ---- */
 
-#define CLIENT "{\"name\":\"parley\",\"version\":\"" PARLEY_VERSION "\"}"
-
-static bytes told; /* results, "owner.place text", with ! where they failed, and % for progress */
-
-static void on_result(void *ctx, mcp_result *r)
-{
-    (void)ctx;
-    if (r->progress >= 0) {
-        bytes_printf(&told, "%d.%d %d%% %s|", (int)r->owner, (int)r->place, (int)(100 * r->progress),
-                     bytes_str(&r->text));
-    } else {
-        bytes_printf(&told, "%d.%d %s%s%s|", (int)r->owner, (int)r->place, r->has_failed ? "!" : "",
-                     bytes_str(&r->text), bytes_str(&r->whole));
-    }
-    mcp_result_free(r);
-}
-
-typedef struct talk {
-    mcp m;
-    mcp_session *s;
-    mcp_server_config config;
-    mcp_config all;
-    int reads, writes, errors; /* ends of the program */
-} talk;
-
-static void start_talk(talk *t)
-{
-    int in[2], out[2], errors[2];
-    CHECK(pipe2(in, O_NONBLOCK) == 0 && pipe2(out, O_NONBLOCK) == 0 && pipe2(errors, O_NONBLOCK) == 0);
-    t->config = (mcp_server_config){.label = "one", .kind = MCP_STDIO, .timeout_s = 60};
-    t->s = begin(&t->m, &t->config);
-    t->all = (mcp_config){0};
-    t->m.config = &t->all;
-    t->m.client = http_client_create();
-    t->m.hooks.on_result = on_result;
-    t->s->child.in = in[1];
-    t->s->child.out = out[0];
-    t->s->child.errors = errors[0];
-    t->reads = in[0];
-    t->writes = out[1];
-    t->errors = errors[1];
-    bytes_init(&t->s->in, LIMIT_MCP_MESSAGE_BYTES + 65536);
-    bytes_init(&t->s->out, 1 << 20);
-    for (size_t i = 0; i < ARRAY_LEN(t->s->lists); i++) {
-        bytes_init(&t->s->lists[i], LIMIT_MCP_MESSAGE_BYTES);
-    }
-    bytes_init(&told, 65536);
-}
-
-static void end_talk(talk *t)
-{
-    while (t->m.asks) {
-        mcp_ask_free(t->m.asks);
-    }
-    const int fds[] = {t->s->child.in, t->s->child.out, t->s->child.errors, t->reads, t->writes, t->errors};
-    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
-        close(fds[i]);
-    }
-    bytes_deinit(&t->s->in);
-    bytes_deinit(&t->s->out);
-    for (size_t i = 0; i < ARRAY_LEN(t->s->lists); i++) {
-        bytes_deinit(&t->s->lists[i]);
-    }
-    mcp_offer_release(t->s->offer);
-    http_client_destroy(t->m.client);
-    bytes_deinit(&told);
-    end(&t->m);
-}
-
-/* What the program gets now. */
-static const char *sent(talk *t)
-{
-    static char text[8192];
-    mcp_session_tick(t->s, clock_ms() + 300);
-    const ssize_t n = read(t->reads, text, sizeof text - 1);
-    text[n > 0 ? n : 0] = '\0';
-    return text;
-}
-
-/* It writes; what it gets then. */
-static const char *hear(talk *t, const char *line)
-{
-    CHECK(write(t->writes, line, strlen(line)) == (ssize_t)strlen(line));
-    mcp_pipe_ready(t->s, true, false, false);
-    return sent(t);
-}
-
-/* What was told of orders since the last time. */
-static const char *results(void)
-{
-    static char text[4096];
-    snprintf(text, sizeof text, "%s", bytes_str(&told));
-    bytes_clear(&told);
-    return text;
-}
-
-#define REQUEST(id, method, params)                                                                          \
-    "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"" method "\",\"params\":{" params "\"_meta\":{}}}\n"
-#define REPLY(id, result) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"result\":{" result "}}\n"
-#define NOTICE(method)    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/" method "\"}\n"
-
 /* Begins, and lists what it has, page by page; lines that are no messages are nothing. */
 static void test_handshake(void)
 {
@@ -268,6 +143,11 @@ static void test_protocols(void)
         {MCP_DISCOVER, REPLY("1", "\"supportedVersions\":[\"1\"]"),
          "it speaks none of the protocols 2026-07-28 and 2025-11-25", true, STEP_OPENING},
         {MCP_DISCOVER, REPLY("1", "\"supportedVersions\":[\"2025-06-18\"]"), "", false, STEP_OPENING},
+        {MCP_DISCOVER, REPLY("1", "\"supportedVersions\":[\"1\",\"2025-03-26\"]"), "", false, STEP_OPENING},
+        {MCP_DISCOVER, REPLY("1", "\"supportedVersions\":[\"2025-11-25\"]"), "", false, STEP_OPENING},
+        {MCP_DISCOVER, REPLY("1", "\"supportedVersions\":\"2026-07-28\""), "", false, STEP_OPENING},
+        {MCP_DISCOVER, "{\"id\":1,\"error\":{\"data\":{\"supported\":[\"2026-07-28\"]}}}\n",
+         "it speaks none of the protocols 2026-07-28 and 2025-11-25", true, STEP_OPENING},
         {MCP_DISCOVER, "{\"id\":1,\"error\":{\"code\":-32601,\"message\":\"no\"}}\n", "", false,
          STEP_OPENING},
         {MCP_DISCOVER, "{\"id\":1,\"error\":{\"data\":{\"supported\":[\"7\"]}}}\n",
@@ -303,11 +183,10 @@ static void test_orders(void)
     mcp_job job = {.order = {.owner = 5, .place = 2, .what = MCP_CALL_TOOL},
                    .name = strdup("add"),
                    .arguments = strdup("{\"a\":1}")};
-    mcp_session_work(t.s, &job);
+    work(&t, &job);
     CHECK_STR(sent(&t), "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
                         "call\",\"params\":{\"name\":\"add\",\"arguments\":{\"a\":1},"
                         "\"_meta\":{\"progressToken\":1}}}\n");
-#define PROGRESS(rest) "{\"method\":\"notifications/progress\",\"params\":{" rest "}}\n"
     CHECK_STR(hear(&t, PROGRESS("\"progressToken\":2,\"progress\":1,\"total\":2")), "");
     CHECK_STR(results(), "");
     CHECK_STR(hear(&t, PROGRESS("\"progressToken\":1,\"progress\":1,\"total\":4,\"message\":\"a\\nb\"")), "");
@@ -323,22 +202,22 @@ static void test_orders(void)
     CHECK_STR(hear(&t, REPLY("1", "\"content\":[{\"type\":\"text\",\"text\":\"two\"}]")), "");
     CHECK_STR(results(), "5.2 two|");
     CHECK(!t.m.asks);
-    mcp_session_work(t.s, &job);
+    work(&t, &job);
     CHECK(strstr(sent(&t), "\"id\":2,") != NULL);
     CHECK_STR(hear(&t, "{\"id\":2,\"error\":{\"message\":\"no such tool\"}}\n"), "");
     CHECK_STR(results(), "5.2 !no such tool|");
-    mcp_session_work(t.s, &job);
+    work(&t, &job);
     CHECK(strstr(sent(&t), "\"id\":3,") != NULL);
     CHECK_STR(hear(&t, "{\"id\":3,\"error\":{}}\n"), "");
     CHECK_STR(results(), "5.2 !it answered with an error|");
     job.order.what = MCP_READ_RESOURCE;
-    mcp_session_work(t.s, &job);
+    work(&t, &job);
     CHECK_STR(sent(&t), "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"resources/"
                         "read\",\"params\":{\"uri\":\"add\",\"_meta\":{\"progressToken\":4}}}\n");
     CHECK_STR(hear(&t, REPLY("4", "\"contents\":[]")), "");
     CHECK(strstr(results(), "{\"contents\":[]}|") != NULL);
     job.order.what = MCP_GET_PROMPT;
-    mcp_session_work(t.s, &job);
+    work(&t, &job);
     CHECK(strstr(sent(&t),
                  "\"method\":\"prompts/get\",\"params\":{\"name\":\"add\",\"arguments\":{\"a\":1},") != NULL);
     /* What it wants to know it is not told, and it may go on without. */
@@ -361,13 +240,13 @@ static void test_orders(void)
     /* Where it is down it is not asked. */
     t.s->step = STEP_CLOSED;
     t.s->n_failed = 1;
-    mcp_session_work(t.s, &job);
+    work(&t, &job);
     CHECK_STR(results(), "5.2 !one: it is not connected|");
     snprintf(t.s->why, sizeof t.s->why, "it fell");
-    mcp_session_work(t.s, &job);
+    work(&t, &job);
     CHECK_STR(results(), "5.2 !one: it is not connected: it fell|");
     t.s->n_failed = 0; /* it will be soon */
-    mcp_session_work(t.s, &job);
+    work(&t, &job);
     CHECK_STR(results(), "");
     free(job.name);
     free(job.arguments);

@@ -16,6 +16,15 @@
 int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until);
 double __wrap_clock_ms(void);
 
+char *__wrap_strdup(const char *text);
+
+/* So that it fails as malloc does. */
+char *__wrap_strdup(const char *text)
+{
+    char *copy = malloc(strlen(text) + 1);
+    return copy ? strcpy(copy, text) : NULL;
+}
+
 static double now_ms = 5000.0;
 static int n_waits, n_asked, n_changes;
 static mcp *all;

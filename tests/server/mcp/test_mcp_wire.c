@@ -30,9 +30,21 @@
 /* In turn; the last again and again; "" is not said: the usual answer. $ is the id of the request. */
 typedef struct scene {
     const char *name, *arguments;
-    const char *discover[3], *initialize[3], *list[4], *call[5], *get[3];
+    const char *discover[3], *initialize[3], *list[4], *call[5], *get[3], *notice[3];
     double end_s;
+    int what;
 } scene;
+
+#define A63  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define A255 A63 "a" A63 "a" A63 "a" A63
+/* A modern server's tool, whose parameters of these names are wanted in headers */
+#define WANTED(name) "\"" name "\":{\"type\":\"string\",\"x-mcp-header\":\"" name "\"}"
+#define HEADED(params)                                                                                       \
+    "{\"tools\":[{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\",\"properties\":{" params "}}}]}"
+#define SCHEMA "\"inputSchema\":{\"type\":\"object\"}"
+
+static char long_values[1 << 15]; /* arguments: some as long as a header may be, and longer */
+static char many_values[1 << 17]; /* more than all headers hold */
 
 static const scene SCENES[] = {
     {"old", "{\"n\":1}", .call = {JSON("") SAYS("yes") CUT}},
@@ -151,11 +163,83 @@ static const scene SCENES[] = {
      .get = {STREAM "id: e8\n\n" CUT}, .end_s = 30},
     {"a stream that breaks", "{}", .call = {STREAM "data: {\"json" CUT}},
     {"a stream that is no JSON", "{}", .call = {STREAM "data: {\"json\n\n" CUT}},
+    {"a session's name as long as one may be", "{}",
+     .initialize = {JSON("Mcp-Session-Id: " A255 "\r\n") RESULT(OLD) CUT}},
+    {"a session's name that is too long", "{}",
+     .initialize = {JSON("Mcp-Session-Id: a" A255 "\r\n") RESULT(OLD) CUT}},
+    {"a session that is lost, with words", "{}",
+     .initialize = {JSON("Mcp-Session-Id: s1\r\n") RESULT(OLD) CUT},
+     .call = {HTTP("404 No", "Content-Type: application/json\r\n") ERROR("{\"code\":1,\"message\":\"who\"}")
+                  CUT,
+              JSON("") SAYS("found") CUT}},
+    {"modern, odd values",
+     "{\"a\":\"end \",\"b\":\"\\u007f\",\"c\":false,\"d\":{},\"e\":\"~ !\",\"f\":\"\\u001f\"}",
+     .discover = {JSON("") RESULT(MODERN) CUT},
+     .list = {JSON("") RESULT(
+         HEADED(WANTED("a") "," WANTED("b") ",\"c\":{\"type\":\"boolean\",\"x-mcp-header\":\"c\"}," WANTED(
+             "d") "," WANTED("e") "," WANTED("f"))) CUT},
+     .call = {JSON("") SAYS("yes") CUT}},
+    {"modern, long values", long_values, .discover = {JSON("") RESULT(MODERN) CUT},
+     .list = {JSON("") RESULT(HEADED(WANTED("a") "," WANTED("b"))) CUT}, .call = {JSON("") SAYS("yes") CUT}},
+    {"modern, more values than have room", many_values, .discover = {JSON("") RESULT(MODERN) CUT},
+     .list = {JSON("") RESULT(HEADED(WANTED("a") "," WANTED("b") "," WANTED("c") "," WANTED("d") "," WANTED(
+         "e") "," WANTED("f") "," WANTED("g") "," WANTED("h") "," WANTED("i"))) CUT},
+     .call = {JSON("") SAYS("yes") CUT}},
+    {"modern, more headers than there are places",
+     "{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,"
+     "\"j\":1,\"k\":1,\"l\":1,\"m\":1,\"n\":1,\"o\":1,\"p\":1,\"q\":1,\"r\":1,\"s\":1,\"t\":1,\"u\":1,\"v\":"
+     "1,\"w\":1,\"x\":1,"
+     "\"y\":1,\"z\":1,\"za\":1,\"zb\":1,\"zc\":1,\"zd\":1}",
+     .discover = {JSON("") RESULT(MODERN) CUT},
+     .list = {JSON("") RESULT(
+         HEADED(
+             WANTED("a") "," WANTED("b") "," WANTED("c") "," WANTED("d") "," WANTED("e") "," WANTED("f") "," WANTED("g") "," WANTED("h") "," WANTED(
+                 "i") "," WANTED("j") "," WANTED("k") "," WANTED("l") "," WANTED("m") "," WANTED("n") "," WANTED("o") "," WANTED("p") "," WANTED("q") "," WANTED("r") "," WANTED("s") "," WANTED("t") "," WANTED("u") "," WANTED("v") "," WANTED("w") "," WANTED("x") "," WANTED("y") "," WANTED("z") "," WANTED("za") "," WANTED("zb") "," WANTED("zc") "," WANTED("zd")))
+                  CUT},
+     .call = {JSON("") SAYS("yes") CUT}},
+    {"modern, no arguments", NULL, .discover = {JSON("") RESULT(MODERN) CUT},
+     .list = {JSON("") RESULT(HEADED(WANTED("a"))) CUT}, .call = {JSON("") SAYS("yes") CUT}},
+    {"modern, a tool that is not listed", "{\"a\":\"1\"}", .discover = {JSON("") RESULT(MODERN) CUT},
+     .list = {JSON("") RESULT("{\"tools\":[]}") CUT}, .call = {JSON("") SAYS("yes") CUT}},
+    {"modern, a prompt", "{\"a\":\"1\"}", .discover = {JSON("") RESULT(MODERN) CUT},
+     .list = {JSON("") RESULT(HEADED(WANTED("a"))) CUT}, .what = MCP_GET_PROMPT},
+    {"modern, a stream that breaks", "{}", .discover = {JSON("") RESULT(MODERN) CUT},
+     .call = {STREAM "id: e7\ndata:\n\n" CUT}},
+    {"modern, it wants to know more", "{}", .discover = {JSON("") RESULT(MODERN) CUT},
+     .call = {JSON("") RESULT("{\"resultType\":\"input_required\",\"requestState\":\"s1\"}") CUT,
+              STREAM
+              "data: " RESULT("{\"resultType\":\"input_required\",\"requestState\":\"s2\"}") "\n\n" CUT,
+              JSON("") SAYS("enough") CUT}},
+    {"a stream is read on when it says", "{}", .call = {STREAM "retry: 60000\nid: e7\nid:\ndata:\n\n" CUT},
+     .get = {STREAM "retry: 0\nid:e8\n\n" CUT, STREAM "retry: 500\nretry:\n\n" CUT,
+             STREAM "data: " SAYS("back") "\n\n" CUT},
+     .end_s = 20},
+    {"a stream that never ends, soon", "{}", .call = {STREAM "retry: 59999\nretry: 1\nid: e7\ndata:\n\n" CUT},
+     .get = {STREAM "id: e8\n\n" CUT}},
+    {"ends of lines in pieces", "{}",
+     .call =
+         {STREAM
+          "data: {\"jsonrpc\":\"2.0\",\n\rdata: x\ndata: \"id\":$,\"result\":{\"content\":[]}}\r\n\r" LATER
+          "\n" LATER LATER CUT}},
+    {"two answers", "{}",
+     .call = {STREAM "data: " SAYS("first") "\n\ndata: " SAYS("second") "\n\n" LATER CUT}},
+    {"tools for a while, by page", "{}",
+     .list = {JSON("") RESULT("{\"nextCursor\":\"p2\",\"ttlMs\":9000,\"tools\":[]}") CUT,
+              JSON("") RESULT("{\"ttlMs\":1000," TOOLS "}") CUT,
+              JSON("") RESULT("{\"nextCursor\":\"p2\",\"ttlMs\":6000}") CUT,
+              JSON("") RESULT("{\"ttlMs\":9000," TOOLS "}") CUT},
+     .call = {JSON("") SAYS("yes") CUT}, .end_s = 20},
+    {"tools that are left out", "{}",
+     .list = {JSON("") RESULT("{\"tools\":[{\"name\":\"t\"," SCHEMA "},{\"name\":\"\"," SCHEMA "}]}") CUT},
+     .call = {JSON("") SAYS("yes") CUT}},
+    {"it answers a notice with an error", "{}", .call = {JSON("") SAYS("yes") CUT},
+     .notice = {JSON("") "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"odd\"}}" CUT}},
+    {"it is mute about a notice", "{}", .call = {JSON("") SAYS("yes") CUT}, .notice = {MUTE}, .end_s = 40},
     {"mute about the call", "{}", .call = {MUTE}, .end_s = 200},
 };
 
 static const scene *now;
-static int n_asked[5];
+static int n_asked[6];
 static bytes all;
 static int64_t began;
 static int log_fd;
@@ -163,7 +247,7 @@ static off_t log_at;
 static mcp *servers;
 static long last_id; /* of the last call, for streams that go on */
 
-/* Text in which our version is VERSION, and libcurl's words for a broken connection are WORDS. */
+/* Text in which a sign that comes more than sixty times in a row stands once, with how often, our version is VERSION, and libcurl's words for a broken connection are WORDS. */
 static void put_text(const char *text)
 {
     static const char BROKE[] = "the connection broke: ", VERSION[] = "\"" PARLEY_VERSION "\"";
@@ -176,7 +260,13 @@ static void put_text(const char *text)
             text += sizeof BROKE - 1;
             text += strcspn(text, ";");
         } else {
-            bytes_append_char(&all, *text++);
+            const char sign[] = {*text, '\0'};
+            const size_t n = strspn(text, sign);
+            bytes_append_char(&all, *text);
+            if (n > 60) {
+                bytes_printf(&all, "*%zu", n);
+            }
+            text += n > 60 ? n : 1;
         }
     }
 }
@@ -204,7 +294,9 @@ static void put_request(const char *head, const char *body)
         const size_t n = strcspn(line, "\r");
         if (strncasecmp(line, "Host:", 5) != 0 && strncasecmp(line, "User-Agent:", 11) != 0 &&
             strncasecmp(line, "Content-Length:", 15) != 0) {
-            bytes_printf(&all, " [%.*s]", (int)n, line);
+            static char text[1 << 17];
+            snprintf(text, sizeof text, " [%.*s]", (int)n, line);
+            put_text(text);
         }
     }
     bytes_append_str(&all, "\n      ");
@@ -225,7 +317,8 @@ static const char *answer(int server, const char *head, const char *body)
     static char text[1 << 14];
     static const char *const METHODS[] = {"\"server/discover\"", "\"initialize\"", "\"tools/list\"",
                                           "\"tools/call\""};
-    const char *const *const lists[] = {now->discover, now->initialize, now->list, now->call, now->get};
+    const char *const *const lists[] = {now->discover, now->initialize, now->list,
+                                        now->call,     now->get,        now->notice};
     const char *id = strstr(body, "\"id\":");
     size_t kind = 0;
     (void)server;
@@ -234,11 +327,12 @@ static const char *answer(int server, const char *head, const char *body)
     while (kind < 4 && !strstr(body, METHODS[kind])) {
         kind++;
     }
-    if (strncmp(head, "DELETE", 6) == 0 || (kind == 4 && strncmp(head, "GET", 3) != 0)) {
+    kind += kind == 4 && strncmp(head, "GET", 3) != 0;
+    if (kind == 5 && (!now->notice[0] || !strstr(body, "initialized"))) {
         return HTTP("202 OK", "Content-Length: 0\r\n") CUT;
     }
     const char *const *list = lists[kind];
-    static const int CAPS[] = {3, 3, 4, 5, 3};
+    static const int CAPS[] = {3, 3, 4, 5, 3, 3};
     int at = n_asked[kind] < CAPS[kind] ? n_asked[kind] : CAPS[kind] - 1;
     n_asked[kind]++;
     while (at > 0 && !list[at]) {
@@ -279,13 +373,16 @@ static bool world(void)
         made_up_at(due);
         return made_up_serve();
     }
-    if (has_called) {
+    if (has_called) { /* an order that comes too late is not begun */
+        const mcp_order late = {.owner = 9, .server = "other", .name = "t"};
+        err_detail none = {0};
+        CHECK_OK(mcp_call(servers, &late, &none), none);
         servers->closing = true;
         http_client_wake(servers->client);
         return made_up_serve();
     }
     const mcp_order order = {
-        .owner = 1, .place = 2, .server = "far", .name = "t", .arguments = now->arguments};
+        .owner = 1, .place = 2, .what = now->what, .server = "far", .name = "t", .arguments = now->arguments};
     err_detail d = {0};
     const err_code err = mcp_call(servers, &order, &d);
     if (err != ERR_OK) {
@@ -314,6 +411,19 @@ static void play(const mcp_config *config, const scene *s)
     put_log();
 }
 
+static void fill_values(void)
+{
+    static char value[8193];
+    memset(value, 'x', sizeof value - 1);
+    snprintf(long_values, sizeof long_values, "{\"a\":\"%.8191s\",\"b\":\"%.8192s\"}", value, value);
+    size_t n = 0;
+    for (char c = 'a'; c <= 'i'; c++) {
+        n += (size_t)snprintf(many_values + n, sizeof many_values - n, "%c\"%c\":\"%.8191s\"",
+                              c == 'a' ? '{' : ',', c, value);
+    }
+    snprintf(many_values + n, sizeof many_values - n, "}");
+}
+
 int main(void)
 {
     char folder[FOLDER_NAME], path[FOLDER_NAME + 16];
@@ -338,6 +448,7 @@ int main(void)
     CHECK(f && fclose(f) == 0);
     CHECK_OK(mcp_config_read(&config, path, NULL, &d), d);
     made_up_answer = answer;
+    fill_values();
     for (size_t i = 0; i < sizeof SCENES / sizeof *SCENES; i++) {
         play(config, &SCENES[i]);
     }
