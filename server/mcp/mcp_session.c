@@ -498,8 +498,7 @@ void mcp_session_ended(mcp_ask *ask, http_end end, const char *why)
         ask->send_ms = clock_ms();
         return;
     }
-    if (end != HTTP_STOPPED && ask->is_stream && ask->last_event[0] && !s->is_modern &&
-        ++ask->n_tries < MAX_TRIES) {
+    if (end != HTTP_STOPPED && ask->is_stream && ask->last_event[0] && ++ask->n_tries < MAX_TRIES) {
         ask->send_ms = clock_ms() + ask->retry_ms;
         return;
     }
