@@ -43,6 +43,12 @@ typedef struct scene {
     "{\"tools\":[{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\",\"properties\":{" params "}}}]}"
 #define SCHEMA "\"inputSchema\":{\"type\":\"object\"}"
 
+#define WANTED_5(a, b, c, d, e) WANTED(a) "," WANTED(b) "," WANTED(c) "," WANTED(d) "," WANTED(e)
+#define WANTED_10               WANTED_5("a", "b", "c", "d", "e") "," WANTED_5("f", "g", "h", "i", "j")
+#define WANTED_20               WANTED_5("k", "l", "m", "n", "o") "," WANTED_5("p", "q", "r", "s", "t")
+#define WANTED_30               WANTED_5("u", "v", "w", "x", "y") "," WANTED_5("z", "za", "zb", "zc", "zd")
+#define WANTED_MANY             WANTED_10 "," WANTED_20 "," WANTED_30
+
 static char long_values[1 << 15]; /* arguments: some as long as a header may be, and longer */
 static char many_values[1 << 17]; /* more than all headers hold */
 
@@ -190,12 +196,7 @@ static const scene SCENES[] = {
      "\"j\":1,\"k\":1,\"l\":1,\"m\":1,\"n\":1,\"o\":1,\"p\":1,\"q\":1,\"r\":1,\"s\":1,\"t\":1,\"u\":1,\"v\":"
      "1,\"w\":1,\"x\":1,"
      "\"y\":1,\"z\":1,\"za\":1,\"zb\":1,\"zc\":1,\"zd\":1}",
-     .discover = {JSON("") RESULT(MODERN) CUT},
-     .list = {JSON("") RESULT(
-         HEADED(
-             WANTED("a") "," WANTED("b") "," WANTED("c") "," WANTED("d") "," WANTED("e") "," WANTED("f") "," WANTED("g") "," WANTED("h") "," WANTED(
-                 "i") "," WANTED("j") "," WANTED("k") "," WANTED("l") "," WANTED("m") "," WANTED("n") "," WANTED("o") "," WANTED("p") "," WANTED("q") "," WANTED("r") "," WANTED("s") "," WANTED("t") "," WANTED("u") "," WANTED("v") "," WANTED("w") "," WANTED("x") "," WANTED("y") "," WANTED("z") "," WANTED("za") "," WANTED("zb") "," WANTED("zc") "," WANTED("zd")))
-                  CUT},
+     .discover = {JSON("") RESULT(MODERN) CUT}, .list = {JSON("") RESULT(HEADED(WANTED_MANY)) CUT},
      .call = {JSON("") SAYS("yes") CUT}},
     {"modern, no arguments", NULL, .discover = {JSON("") RESULT(MODERN) CUT},
      .list = {JSON("") RESULT(HEADED(WANTED("a"))) CUT}, .call = {JSON("") SAYS("yes") CUT}},
@@ -247,7 +248,8 @@ static off_t log_at;
 static mcp *servers;
 static long last_id; /* of the last call, for streams that go on */
 
-/* Text in which a sign that comes more than sixty times in a row stands once, with how often, our version is VERSION, and libcurl's words for a broken connection are WORDS. */
+/* Text in which our version is VERSION, and libcurl's words for a broken connection are WORDS; of a sign that comes more than
+ * sixty times in a row stands one, and how often. */
 static void put_text(const char *text)
 {
     static const char BROKE[] = "the connection broke: ", VERSION[] = "\"" PARLEY_VERSION "\"";
