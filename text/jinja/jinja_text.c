@@ -315,6 +315,11 @@ bool jinja_percent(jinja_render *r, const jinja_value *format, const jinja_args 
     return jinja_finish_text(r, &b, out);
 }
 
+static bool is_alignment(char c)
+{
+    return c == '<' || c == '>' || c == '^';
+}
+
 /* The format specification behind the colon of {0:>8.2f}. */
 static bool read_spec(jinja_render *r, spec *p, const char *s, size_t len)
 {
@@ -322,11 +327,11 @@ static bool read_spec(jinja_render *r, spec *p, const char *s, size_t len)
     uint32_t c;
     *p = (spec){.precision = -1};
     size_t n = len ? utf8_decode(s, len, &c) : 0;
-    if (n > 0 && n < len && strchr("<>^", s[n])) {
+    if (n > 0 && n < len && is_alignment(s[n])) {
         memcpy(p->fill, s, n);
         at = n;
     }
-    if (at < len && strchr("<>^", s[at]) && s[at]) {
+    if (at < len && is_alignment(s[at])) {
         p->align = s[at++];
     }
     if (at < len && (s[at] == '+' || s[at] == '-' || s[at] == ' ')) {
@@ -345,7 +350,9 @@ static bool read_spec(jinja_render *r, spec *p, const char *s, size_t len)
         at++;
         p->precision = read_number(s, len, &at);
     }
-    p->type = at < len ? s[at++] : '\0';
+    if (at < len && s[at] != '\0') {
+        p->type = s[at++];
+    }
     return at == len ? true : jinja_fail(r, "invalid format specifier");
 }
 

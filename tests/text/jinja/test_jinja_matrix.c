@@ -6,7 +6,13 @@
 #include "tests/recorded.h"
 #include "text/jinja/chat_template.h"
 
-enum { MEMORY = 1 << 22, VALUES_MEMORY = 1 << 18, TEXT_MAX = 4096, NOON = 1795176000 };
+enum {
+    MEMORY = 1 << 22,
+    VALUES_MEMORY = 1 << 18,
+    TEXT_MAX = 4096,
+    NOON = 1795176000,
+    DEEP = 203 /* lists in each other: more than are printed or compared */
+};
 
 /* $ is the value. */
 static const char *const FORMS[] = {"$|abs",
@@ -165,6 +171,82 @@ static const char *const FORMS[] = {"$|abs",
                                     "joiner($)()",
                                     "strftime_now($)",
                                     "raise_exception($)",
+                                    "'x-y'|replace($,'z')",
+                                    "'abc'|replace('b','x',$)",
+                                    "'abcdefghijkl'|truncate(3,true,$)",
+                                    "'abcdefghijkl'|truncate(3,true,'',$)",
+                                    "'abcdefghijkl'|truncate(3,$)",
+                                    "'7'|int(0,$)",
+                                    "2.567|round(1,$)",
+                                    "'ab'.find($)",
+                                    "'abab'.find('b',$)",
+                                    "'abab'.find('b',0,$)",
+                                    "'abab'.count($)",
+                                    "'ab'.startswith($)",
+                                    "'ab'.endswith($,1)",
+                                    "'a b'.split($)",
+                                    "'a b'.split(none,$)",
+                                    "'ab'.replace($,'x')",
+                                    "'ab'.replace('a',$)",
+                                    "'aab'.replace('a','x',$)",
+                                    "'a'.center(5,$)",
+                                    "'a'.zfill($)",
+                                    "'ab'.strip($)",
+                                    "'ab'.removeprefix($)",
+                                    "'ab'.partition($)",
+                                    "'a\\nb'.splitlines($)",
+                                    "[1,2]|join($)",
+                                    "[1,2,3]|slice($)|list",
+                                    "[1,2,3]|slice(2,$)|list",
+                                    "[1,2,3]|batch(2,$)|list",
+                                    "[1]|sum(start=$)",
+                                    "[{'a':1}]|sum($)",
+                                    "{'b':1}|dictsort(by=$)",
+                                    "[1]|tojson(indent=$)",
+                                    "[1,{'b':1}]|tojson(separators=$)",
+                                    "[1]|map($)|list",
+                                    "[1]|select($)|list",
+                                    "[{'n':1}]|sort(attribute=$)",
+                                    "[{'n':1}]|groupby($)|list",
+                                    "[{'n':1}]|selectattr($)|list",
+                                    "'ab'|attr($)",
+                                    "'ab'|trim($)",
+                                    "'ab'|center($)",
+                                    "'a\\nb'|indent(2,$)",
+                                    "'a'|float($)",
+                                    "7 is divisibleby($)",
+                                    "7 is eq($)",
+                                    "7 is in($)",
+                                    "7 is sameas($)",
+                                    "'%(a)s'|format(a=$)",
+                                    "'%s'|format($)",
+                                    "'%c' % $",
+                                    "{'a':1}[$]",
+                                    "{'a':1}.get($)",
+                                    "{'a':1}.get('b',$)",
+                                    "{'b':$,'a':1}|dictsort(by='value')",
+                                    "[1,2,3][:$]",
+                                    "[1,2,3][::$]",
+                                    "[1,2,3][$]",
+                                    "range(1,$)|list",
+                                    "range(1,9,$)|list",
+                                    "namespace(a=$).a",
+                                    "{$:1}|tojson",
+                                    "[[$]] == [[$]]",
+                                    "[$] < [$]",
+                                    "{'a':[$]} == {'a':[$]}",
+                                    "[$,$]|unique|list",
+                                    "[$,1]|max",
+                                    "[$]|map('string')|list",
+                                    "[1,$]|sort",
+                                    "[$] in [[$]]",
+                                    "dict([[$,1]])",
+                                    "dict([$])",
+                                    "dict(a=$)",
+                                    "'a' ~ $",
+                                    "$ if 1",
+                                    "loop($)",
+
                                     NULL};
 
 static const char *const VALUES[] = {"nothing",
@@ -188,6 +270,7 @@ static const char *const VALUES[] = {"nothing",
                                      "namespace(a=1)",
                                      "joiner('-')",
                                      "[{'k':'b','n':2},{'k':'A','n':1}]",
+                                     "deep",
                                      NULL};
 
 static const char *const METHODS[] = {"$.capitalize()",
@@ -357,6 +440,26 @@ static void say_operators(bytes *out)
     }
 }
 
+/* Around the depth to which values are printed and compared. */
+static void say_depths(bytes *out)
+{
+    static const char *const forms[] = {"deep$ == twin$",
+                                        "deep$ != twin$",
+                                        "deep$ < twin$",
+                                        "deep$ <= twin$",
+                                        "deep$ in [twin$]",
+                                        "{1: deep$} == {1: twin$}",
+                                        "[deep$, twin$]|unique|list|length",
+                                        "deep$|string|length",
+                                        "deep$|tojson|length",
+                                        "(deep$ ~ '')|length",
+                                        "{1: deep$}|tojson|length",
+                                        "[deep$, twin$]|sort|length",
+                                        NULL};
+    static const char *const items[] = {"", "[0]", "[0][0]", "[0][0][0]", "[0][0][0][0]", NULL};
+    say_all(out, forms, items);
+}
+
 static void say_numbers(bytes *out)
 {
     char form[TEXT_MAX];
@@ -374,13 +477,19 @@ static void say_numbers(bytes *out)
 int main(void)
 {
     bytes out = bytes_empty(MEMORY);
-    static const char variables[] = "{\"big\":99999999999999999999}";
+    char variables[2048], deep[2 * DEEP + 1];
+    memset(deep, '[', DEEP);
+    memset(deep + DEEP, ']', DEEP);
+    deep[2 * DEEP] = '\0';
+    snprintf(variables, sizeof variables, "{\"big\":99999999999999999999,\"deep\":%s,\"twin\":%s}", deep,
+             deep);
     setenv("TZ", "UTC0", 1);
-    CHECK(json_parse(&given, variables, strlen(variables), 8, NULL) == ERR_OK);
+    CHECK(json_parse(&given, variables, strlen(variables), DEEP + 1, NULL) == ERR_OK);
     say_all(&out, FORMS, VALUES);
     say_all(&out, METHODS, TEXTS);
     say_operators(&out);
     say_numbers(&out);
+    say_depths(&out);
     CHECK(!out.failed);
     recorded_check("text/jinja/matrix.txt", bytes_str(&out));
     bytes_deinit(&out);
