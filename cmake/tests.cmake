@@ -236,6 +236,8 @@ list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_engine_transcripts PRIVATE ${failing})
 target_link_options(test_numa PRIVATE -Wl,--wrap=calloc,--wrap=pthread_create,--wrap=pthread_setaffinity_np)
 target_link_options(test_chat_line PRIVATE -Wl,--wrap=read,--wrap=eventfd,--wrap=el_insertstr,--wrap=el_init,--wrap=history_init)
+target_link_options(test_options PRIVATE -Wl,--wrap=arena_create,--wrap=arena_alloc,--wrap=arena_calloc,--wrap=arena_strdup
+    -Wl,--wrap=access,--wrap=file_read)
 target_link_options(test_history_queue PRIVATE -Wl,--wrap=pthread_create)
 target_link_options(test_chat_command PRIVATE -Wl,--wrap=fetch_start,--wrap=chat_talk_set_system)
 target_link_options(test_chat_talk PRIVATE -Wl,--wrap=fsync)

@@ -112,7 +112,7 @@ static int parse_option(options *o, const command_row *c, int argc, char **argv,
         given = given ? given : argv[++*at];
         value = r->is_secret && hides ? hide(o, given) : given;
     }
-    if (!value || !options_store(o, r, value, SOURCE_LINE, origin)) {
+    if (!(value ? options_store(o, r, value, SOURCE_LINE, origin) : options_no_memory())) {
         return OPTIONS_EXIT_USAGE;
     }
     if (o->help) {
@@ -231,7 +231,7 @@ int options_parse(options *o, int argc, char **argv)
     }
     o->memory = arena_create(MEMORY_BYTES);
     if (!o->memory) {
-        fprintf(stderr, "parley: there is not enough memory to start\n");
+        (void)options_no_memory();
         return 4;
     }
     int code = parse(o, c, argc, argv, at);

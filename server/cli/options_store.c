@@ -64,6 +64,12 @@ static bool add_file(options *o, const option_row *r, const char *path, const ch
     return true;
 }
 
+bool options_no_memory(void)
+{
+    fprintf(stderr, "parley: there is not enough memory to start\n");
+    return false;
+}
+
 static bool refuse(const option_row *r, const char *text, const char *origin)
 {
     fprintf(stderr, "parley: %s is \"%s\"; it takes ", origin, r->is_secret ? "..." : text);
@@ -99,7 +105,9 @@ bool options_store(options *o, const option_row *r, const char *text, option_sou
         break;
     case OPTION_LIST:
         *word = *word && *said == source && source == SOURCE_LINE ? join(o, *word, text) : text;
-        ok = *word != NULL;
+        if (!*word) {
+            return options_no_memory();
+        }
         break;
     case OPTION_CHOICE:
         ok = is_word_of(r->choices, text);
@@ -237,10 +245,7 @@ static bool read_entry(config_reader *r, char *text)
     }
     *has = true;
     snprintf(origin, sizeof origin, "%s line %d: %s", r->path, r->line, row->name);
-    if (!kept) {
-        fprintf(stderr, "parley: there is not enough memory to start\n");
-    }
-    return kept && options_store(r->o, row, kept, SOURCE_CONFIG, origin);
+    return kept ? options_store(r->o, row, kept, SOURCE_CONFIG, origin) : options_no_memory();
 }
 
 static bool read_lines(config_reader *r, char *text)
@@ -273,8 +278,7 @@ static bool read_file(options *o, const command_row *c, const char *path)
     option_rows(&n_rows);
     r.has = arena_calloc(o->memory, n_rows, sizeof *r.has);
     if (ok && !r.has) {
-        ok = false;
-        fprintf(stderr, "parley: there is not enough memory to start\n");
+        ok = options_no_memory();
     } else if (!ok) {
         fprintf(stderr, "parley: the config file cannot be read: %s\n", detail.text);
     } else if (text.len && memchr(text.data, '\0', text.len)) {

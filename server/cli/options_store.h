@@ -18,6 +18,9 @@ void options_set_standards(options *o, const command_row *c);
 bool options_store(options *o, const option_row *r, const char *text, option_source source,
                    const char *origin);
 
+/* Prints that there is no memory for the options; false. */
+bool options_no_memory(void);
+
 /* Reads the file that --config names, or those in the standard places. False after
  * printing what is wrong. */
 bool options_read_config(options *o, const command_row *c);

@@ -5,13 +5,45 @@
 #include <math.h>
 #include <sys/resource.h>
 
+#include "base/arena.h"
 #include "base/compiler.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "server/cli/options_store.h"
 #include "tests/folder.h"
+#include "tests/one_fails.h"
 #include "tests/said.h"
 
 static char folder[FOLDER_NAME];
+static const char *of_machine; /* the config file of the machine; NULL: there is none */
+
+ONE_FAILS(arena *, arena_create, (size_t most), (most), NULL)
+ONE_FAILS(void *, arena_alloc, (arena * a, size_t n), (a, n), NULL)
+ONE_FAILS(void *, arena_calloc, (arena * a, size_t n, size_t size), (a, n, size), NULL)
+ONE_FAILS(char *, arena_strdup, (arena * a, const char *text, size_t len), (a, text, len), NULL)
+
+static bool is_of_machine(const char *path)
+{
+    return strcmp(path, "/etc/parley/parley.conf") == 0;
+}
+
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode)
+{
+    return !is_of_machine(path) ? __real_access(path, mode) : of_machine ? 0 : -1;
+}
+
+err_code __real_file_read(bytes *out, const char *path, err_detail *d);
+err_code __wrap_file_read(bytes *out, const char *path, err_detail *d);
+err_code __wrap_file_read(bytes *out, const char *path, err_detail *d)
+{
+    if (!is_of_machine(path)) {
+        return __real_file_read(out, path, d);
+    }
+    bytes_append_str(out, of_machine);
+    return ERR_OK;
+}
 
 /* Parses a line of words with a space between, `~` in a word for a space in it, `''` for an empty word. */
 static int parse(options *o, const char *line)
@@ -315,6 +347,8 @@ static void test_line(void)
             "parley: serve has no option -zz; did you mean --ui? (parley serve --help lists them)\n");
     refused("parley -qx",
             "parley: serve has no option -qx; did you mean --ui? (parley serve --help lists them)\n");
+    refused("parley --no-qqqqqqqqqq",
+            "parley: serve has no option --no-qqqqqqqqqq (parley serve --help lists them)\n");
     refused("parley --no-port",
             "parley: serve has no option --no-port; did you mean --port? (parley serve --help lists them)\n");
     refused(
@@ -543,7 +577,7 @@ static void test_environment(void)
     unsetenv("PARLEY_ALIAS");
 
     /* Which files are read. */
-    char config[160], text[160];
+    char config[160], text[320];
     snprintf(text, sizeof text, "%s/parley", folder);
     mkdir(text, 0700);
     snprintf(config, sizeof config, "%s/parley/parley.conf", folder);
@@ -581,6 +615,64 @@ static void test_environment(void)
     o = taken("parley");
     CHECK_INT(o.port, 8080);
     options_deinit(&o);
+
+    /* That of the machine, and behind it that of a user. */
+    unsetenv("PARLEY_CONFIG");
+    of_machine = "port = 6006\nalias = a\n";
+    o = taken("parley");
+    CHECK_INT(o.port, 5005);
+    CHECK_STR(o.alias, "a");
+    options_deinit(&o);
+    unsetenv("XDG_CONFIG_HOME");
+    unsetenv("HOME");
+    o = taken("parley");
+    CHECK_INT(o.port, 6006);
+    options_deinit(&o);
+    char longest[5000];
+    snprintf(longest, sizeof longest, "/%0*d", (int)sizeof longest - 20, 0);
+    setenv("HOME", longest, 1); /* a place that has no name */
+    o = taken("parley");
+    CHECK_INT(o.port, 6006);
+    options_deinit(&o);
+    of_machine = "port = x\n";
+    refused("parley",
+            "parley: /etc/parley/parley.conf line 1: port is \"x\"; it takes a number from 0 to 65535\n");
+    of_machine = NULL;
+    setenv("XDG_CONFIG_HOME", folder, 1);
+    f = fopen(config, "w");
+    CHECK(f && fputs("port = x\n", f) >= 0 && fclose(f) == 0);
+    snprintf(text, sizeof text, "parley: %s line 1: port is \"x\"; it takes a number from 0 to 65535\n",
+             config);
+    refused("parley", text);
+    setenv("PARLEY_CONFIG", "none", 1);
+    setenv("PARLEY_MAX_MODEL_LEN", "5", 1); /* another name */
+    refused("parley", "parley: PARLEY_MAX_MODEL_LEN is \"5\"; it takes a number from 256 to 16777216\n");
+    unsetenv("PARLEY_MAX_MODEL_LEN");
+}
+
+/* Each place where memory is taken says that there is none. */
+static void test_short_memory(void)
+{
+    static const struct {
+        const char *call, *line, *config;
+        int code;
+    } ROWS[] = {{"arena_create", "parley", "", 4},
+                {"arena_strdup", "parley --api-key abc", "", 2},
+                {"arena_alloc", "parley --host a --host b", "", 2},
+                {"arena_strdup", "parley", "port = 5\n", 2},
+                {"arena_alloc", "parley", "host = a\nhost = b\n", 2},
+                {"arena_calloc", "parley", "port = 5\n", 2}};
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        char line[512];
+        options o;
+        snprintf(line, sizeof line, "%s%s%s", ROWS[i].line, ROWS[i].config[0] ? " --config " : "",
+                 ROWS[i].config[0] ? config_file(ROWS[i].config) : "");
+        one_fails(ROWS[i].call, 1);
+        CHECK_INT(parse(&o, line), ROWS[i].code);
+        CHECK(one_fails_over());
+        CHECK_STR(said_err, "parley: there is not enough memory to start\n");
+        CHECK(o.memory == NULL);
+    }
 }
 
 int main(void)
@@ -595,5 +687,6 @@ int main(void)
     test_secrets();
     test_files();
     test_environment();
+    test_short_memory();
     CHECK_DONE();
 }
