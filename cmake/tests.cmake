@@ -238,10 +238,12 @@ target_link_options(test_numa PRIVATE -Wl,--wrap=calloc,--wrap=pthread_create,--
 target_link_options(test_chat_line PRIVATE -Wl,--wrap=read,--wrap=eventfd,--wrap=el_insertstr,--wrap=el_init,--wrap=history_init)
 target_link_options(test_options PRIVATE -Wl,--wrap=arena_create,--wrap=arena_alloc,--wrap=arena_calloc,--wrap=arena_strdup
     -Wl,--wrap=access,--wrap=file_read)
+target_link_options(test_pull_bars PRIVATE -Wl,--wrap=calloc)
+target_link_options(test_commands PRIVATE -Wl,--wrap=lstat)
 target_link_options(test_history_queue PRIVATE -Wl,--wrap=pthread_create)
 target_link_options(test_chat_command PRIVATE -Wl,--wrap=fetch_start,--wrap=chat_talk_set_system)
 target_link_options(test_chat_talk PRIVATE -Wl,--wrap=fsync)
-set(failing isatty arena_strdup readlink hub_place_find hub_cache_find hub_pull hub_cache_list pull_bars_begin
+set(failing isatty arena_strdup readlink fork mkdtemp hub_place_find hub_cache_find hub_pull hub_cache_list pull_bars_begin
     pull_bars_tick pull_bars_end local_server_get local_server_process pidfd_open pidfd_send_signal poll)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_command_calls PRIVATE ${failing})

@@ -13,8 +13,9 @@ enum { COLUMNS = 80, LEAST_COLUMNS = 20, FIGURES = 46, LEAST_BAR = 10, MOST_BAR 
 
 static int count_columns(void)
 {
-    struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : COLUMNS;
+    struct winsize size = {0};
+    (void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
+    return size.ws_col > 0 ? size.ws_col : COLUMNS;
 }
 
 void pull_bars_begin(pull_bars *b)
@@ -87,7 +88,7 @@ static void figures(char *out, size_t cap, const pull_bar *bar, const hub_task *
 static void shorten(char out[HUB_PATH_MAX], const char *path, int columns)
 {
     const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/');
-    const size_t room = columns > 0 ? (size_t)columns : 1;
+    const size_t room = (size_t)columns; /* where there is none, the line is cut before the name */
     size_t n = strlen(path), from = 0;
     if (n > room && dot && (!slash || dot > slash)) {
         n = (size_t)(dot - path);
@@ -130,8 +131,12 @@ static void tell_done(pull_bar *bar, const hub_task *t)
     char total[32], rate[32];
     const double took_s = (clock_ms() - bar->since_ms) / 1000.0;
     size_text(total, (double)t->file->size);
-    size_text(rate, took_s > 0.0 ? (double)(t->file->size - bar->from) / took_s : 0.0);
-    fprintf(stderr, took_s > 1.0 ? "%s: %s, %s/s\n" : "%s: %s\n", t->file->path, total, rate);
+    if (took_s > 1.0) {
+        size_text(rate, (double)(t->file->size - bar->from) / took_s);
+        fprintf(stderr, "%s: %s, %s/s\n", t->file->path, total, rate);
+    } else {
+        fprintf(stderr, "%s: %s\n", t->file->path, total);
+    }
     bar->is_told = true;
 }
 

@@ -1,5 +1,5 @@
 /* Commands that look for a model (-m, pull, list) or ask a server of this machine (health, status, stop), with a hub, a cache, a
- * server and processes that are made up: what is asked of them in each case, and what is said. */
+ * server and processes that are made up (or are not to be had): what is asked of them in each case, and what is said. */
 #define _GNU_SOURCE /* pidfd */
 #include "server/cli/commands.h"
 
@@ -14,6 +14,7 @@
 #include "server/cli/command.h"
 #include "server/cli/hub_model.h"
 #include "server/cli/options_parse.h"
+#include "server/cli/own_server.h"
 #include "server/cli/pull_bars.h"
 #include "server/hub/hub_place.h"
 #include "server/hub/hub_pull.h"
@@ -29,6 +30,19 @@ static bytes all, calls; /* what was recorded; what was called meanwhile */
 
 ONE_FAILS(char *, arena_strdup, (arena * a, const char *text, size_t len), (a, text, len), NULL)
 ONE_FAILS(ssize_t, readlink, (const char *path, char *out, size_t n), (path, out, n), (errno = EACCES, -1))
+
+ONE_FAILS(pid_t, fork, (void), (), (errno = EAGAIN, -1))
+
+static int n_folders = 1; /* that can be made; the next one cannot */
+
+char *__real_mkdtemp(char *name);
+char *__wrap_mkdtemp(char *name);
+char *__wrap_mkdtemp(char *name)
+{
+    bytes_printf(&calls, "makes %.60s\n", name);
+    errno = EROFS;
+    return n_folders-- > 0 ? __real_mkdtemp(name) : NULL;
+}
 
 /* ---- a hub and its cache ---- */
 
@@ -386,6 +400,40 @@ static void test_server(void)
     }
 }
 
+/* The server of a chat needs a folder, and a process. */
+static int start(const options *o)
+{
+    own_server s;
+    err_detail d = {0};
+    const err_code err = own_server_start(&s, o, &d);
+    CHECK_INT(err, ERR_IO);
+    CHECK(s.pid <= 0 && (!s.folder[0] || access(s.folder, F_OK) != 0));
+    return command_fail(err, &d);
+}
+
+static void test_own_server(void)
+{
+    char longest[sizeof((own_server *)0)->folder];
+    memset(longest, 'x', sizeof longest);
+    longest[0] = '/';
+    setenv("XDG_RUNTIME_DIR", "/run/nowhere", 1);
+    setenv("TMPDIR", "/tmp/nowhere", 1);
+    record(start, "parley chat", "no folder");
+    setenv("XDG_RUNTIME_DIR", "relative", 1);
+    unsetenv("TMPDIR");
+    record(start, "parley chat", "none at all");
+    for (int n = 0; n < 2; n++) { /* a name for whose socket there is no room, and one byte less */
+        longest[sizeof longest - sizeof "/parley-XXXXXX" - sizeof "/chat" - (size_t)n] = '\0';
+        setenv("XDG_RUNTIME_DIR", longest, 1);
+        record(start, "parley chat", "a long name");
+    }
+    unsetenv("XDG_RUNTIME_DIR");
+    n_folders = 1;
+    one_fails("fork", 1);
+    record(start, "parley chat", "no process");
+    CHECK(one_fails_over());
+}
+
 int main(void)
 {
     char folder[FOLDER_NAME];
@@ -399,6 +447,7 @@ int main(void)
     test_default();
     test_cache();
     test_server();
+    test_own_server();
     recorded_check("server/cli/command_calls.txt", bytes_str(&all));
     bytes_deinit(&all);
     bytes_deinit(&calls);

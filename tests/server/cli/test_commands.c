@@ -18,10 +18,21 @@
 #include "server/cli/options_parse.h"
 #include "server/cli/upload_folder.h"
 #include "tests/folder.h"
+#include "tests/one_fails.h"
 #include "tests/open_files.h"
 #include "tests/said.h"
 
 static char folder[FOLDER_NAME];
+static bool is_of_another; /* what lies there */
+
+int __real_lstat(const char *path, struct stat *st);
+int __wrap_lstat(const char *path, struct stat *st);
+int __wrap_lstat(const char *path, struct stat *st)
+{
+    const int failed = one_fails_now("lstat") ? -1 : __real_lstat(path, st);
+    st->st_uid += is_of_another;
+    return failed;
+}
 
 /* The options of a line of words with one space between. */
 static options line(const char *words)
@@ -644,6 +655,31 @@ static void test_upload_folder(void)
     CHECK_STR(said_err, "");
     setenv("TMPDIR", "", 1);
     CHECK(strncmp(upload_folder(out), "/var/tmp", 8) == 0);
+    unsetenv("TMPDIR");
+    CHECK(strncmp(upload_folder(out), "/var/tmp", 8) == 0);
+
+    /* One of another user; a place whose name leaves no room; a folder that is gone again. */
+    setenv("TMPDIR", folder, 1);
+    is_of_another = true;
+    said_begin();
+    CHECK_STR(upload_folder(out), folder);
+    said_end();
+    is_of_another = false;
+    CHECK_HAS(said_err, "is not a folder of this user alone: uploads are kept in ");
+    one_fails("lstat", 1);
+    said_begin();
+    CHECK_STR(upload_folder(out), folder);
+    said_end();
+    CHECK(one_fails_over());
+    CHECK_STR(said_err, "");
+    static char longest[PATH_MAX];
+    for (int n = 0; n < 2; n++) {
+        memset(longest, '/', sizeof longest);
+        memcpy(longest, folder, strlen(folder));
+        longest[PATH_MAX - strlen(expected) + strlen(folder) - (n == 0)] = '\0';
+        setenv("TMPDIR", longest, 1);
+        CHECK_INT(strlen(upload_folder(out)), n == 0 ? PATH_MAX - 1 : (int)strlen(longest));
+    }
 }
 
 int main(void)

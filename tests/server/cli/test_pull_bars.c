@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "tests/one_fails.h"
 #include "tests/said.h"
+
+ONE_FAILS(void *, calloc, (size_t n, size_t size), (n, size), NULL)
 
 static hub_file file = {.path = "a/model-00001-of-00002.safetensors", .size = 200 << 20};
 
@@ -209,7 +212,42 @@ static void test_bars(void)
     t[0] = (hub_task){.file = &none, .phase = HUB_FETCHING};
     b = (pull_bars){0};
     CHECK_HAS(draw(&b, t, 1, 80), "[###########] 100 % of 0 B\n");
-    CHECK_HAS(draw(&b, t, 1, 22), "\r\033[K100 % \xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc\n");
+    for (unsigned short columns = 22; columns <= 23; columns++) { /* and within one */
+        CHECK_HAS(draw(&b, t, 1, columns),
+                  "\r\033[K100 % \xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc\n");
+    }
+    draw(&b, NULL, 0, 80);
+
+    /* What is cut: the folder, the beginning, and of a long name its suffix. A time may leave no room at all. */
+    static const struct {
+        const char *path, *shown;
+    } NAMES[] = {{"0123456789ab", "0123456789ab"},       {"0123456789abc", "123456789abc"},
+                 {"0123456789abc.gguf", "123456789abc"}, {"folder/0123456789abc.gguf", "123456789abc"},
+                 {"v1.5/0123456789abc", "123456789abc"}, {".gguf0123456789abc", ""}};
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        char expected[64];
+        hub_file named = {.size = 200};
+        snprintf(named.path, sizeof named.path, "%s", NAMES[i].path);
+        t[0] = (hub_task){.file = &named, .phase = HUB_FETCHING, .at = 100};
+        b = (pull_bars){0};
+        snprintf(expected, sizeof expected, "\r\033[K 50 %% %s\n", NAMES[i].shown);
+        CHECK_STR(draw(&b, t, 1, 20), expected);
+        b.bars[0].rate = 1e-9;
+        CHECK_HAS(draw(&b, t, 1, 20), "\r\033[K 50 % 27777777:46:4\n");
+        draw(&b, NULL, 0, 80);
+    }
+
+    /* More files than at first are not shown; nor is any without memory. */
+    b = (pull_bars){0};
+    t[0] = t[1] = task(HUB_FETCHING, 50 << 20);
+    CHECK_STR(draw(&b, t, 1, 20), "\r\033[K 25 % 001-of-00002\n");
+    CHECK_STR(draw(&b, t, 2, 20), "\033[1A\r\033[J\r\033[K 25 % 001-of-00002\n");
+    draw(&b, NULL, 0, 80);
+    b = (pull_bars){0};
+    one_fails("calloc", 1);
+    CHECK_STR(draw(&b, t, 1, 20), "");
+    CHECK(one_fails_over() && !b.bars);
+    CHECK_STR(draw(&b, t, 1, 20), "\r\033[K 25 % 001-of-00002\n");
     draw(&b, NULL, 0, 80);
 
     /* Too narrow: said once, then as elsewhere. */
