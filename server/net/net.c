@@ -28,7 +28,7 @@ net_conn *net_find(net *n, uint64_t id)
 bool net_conn_receive(net_conn *c, const void *data, size_t len, size_t max)
 {
     net *n = c->net;
-    if (c->in.len + len > max || n->inflight + len > n->opt.max_inflight || !ledger_try(&c->memory, len)) {
+    if (n->inflight + len > n->opt.max_inflight || !ledger_try(&c->memory, len)) {
         return false;
     }
     c->in.max = max;
@@ -279,7 +279,7 @@ static bool is_too_slow(const net_conn *c, int64_t now)
 static bool is_unread(net_conn *c, int64_t now)
 {
     const net_options *opt = &c->net->opt;
-    if (!c->wsi || (c->phase != CONN_REPLY && c->phase != CONN_STREAM && c->phase != CONN_SOCKET)) {
+    if (c->phase != CONN_REPLY && c->phase != CONN_STREAM && c->phase != CONN_SOCKET) {
         c->unread.since_ns = 0;
         return false;
     }
@@ -294,7 +294,7 @@ static bool is_sent(const net_conn *c)
 {
     const bool is_read = c->phase == CONN_HEAD || c->phase == CONN_IDLE || c->phase == CONN_BODY;
     int waiting = 0;
-    return is_read && !c->is_paused && c->wsi && ioctl(lws_get_socket_fd(c->wsi), FIONREAD, &waiting) == 0 &&
+    return is_read && !c->is_paused && ioctl(lws_get_socket_fd(c->wsi), FIONREAD, &waiting) == 0 &&
            waiting > 0;
 }
 
@@ -310,7 +310,7 @@ static void forgive(net *n, int64_t late_ns)
         c->deadline_ns += c->deadline_ns ? late_ns : 0;
         c->unread.since_ns += c->unread.since_ns ? late_ns : 0;
         c->body_ns += late_ns;
-        if (c->phase == CONN_SOCKET && c->wsi) {
+        if (c->phase == CONN_SOCKET) {
             lws_validity_confirmed(c->wsi); /* its pong may wait to be read */
         }
     }

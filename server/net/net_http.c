@@ -529,7 +529,7 @@ static int go_on(net_conn *c)
 void net_http_look(net_conn *c)
 {
     struct pollfd socket = {.fd = -1, .events = POLLRDHUP}; /* also behind bytes that wait to be read */
-    if (!c->wsi || c->is_half_closed || (c->phase != CONN_WAIT && c->phase != CONN_STREAM)) {
+    if (c->is_half_closed || (c->phase != CONN_WAIT && c->phase != CONN_STREAM)) {
         return;
     }
     socket.fd = lws_get_socket_fd(c->wsi);
@@ -670,71 +670,60 @@ static int take_head(net_conn *c)
     return result;
 }
 
-static int receive(net_conn *c, const void *data, size_t len)
-{
-    if (!net_conn_receive(c, data, len, c->net->opt.max_body)) {
-        return refuse(c, 429, "memory_busy", "there is no memory for this body now; try again in a moment");
-    }
-    return 0;
-}
-
 /* A piece of the body: gathered, or handed up at once. */
-static int take_piece(net_conn *c, const void *data, size_t n)
+static void take_piece(net_conn *c, const void *data, size_t n)
 {
-    if (!c->streams_body) {
-        return receive(c, data, n);
-    }
     net_reply refusal = {0};
-    if (!c->net->cb.on_body(c->net->cb.ctx, c->id, data, n, &refusal)) {
+    if (!c->streams_body) {
+        if (!net_conn_receive(c, data, n, c->net->opt.max_body)) {
+            refuse(c, 429, "memory_busy", "there is no memory for this body now; try again in a moment");
+        }
+    } else if (!c->net->cb.on_body(c->net->cb.ctx, c->id, data, n, &refusal)) {
         c->close_after = true;
         c->deadline_ns = 0;
         start_reply(c, &refusal);
     }
-    return 0;
 }
 
-static int receive_chunked(net_conn *c, const char *data, size_t len, size_t *used)
+static void receive_chunked(net_conn *c, const char *data, size_t len, size_t *used)
 {
     while (*used < len && c->phase == CONN_BODY) {
         const void *piece;
         size_t n;
         *used += net_chunked_next(&c->chunked, data + *used, len - *used, &piece, &n);
-        int err = 0;
         if (c->chunked.state == NET_CHUNKED_BAD) {
-            err = refuse(c, 400, "invalid_chunk", "the chunked body is malformed");
+            refuse(c, 400, "invalid_chunk", "the chunked body is malformed");
         } else if (!c->streams_body && n > c->net->opt.max_body - c->in.len) {
-            err = refuse_body(c, 413);
+            refuse_body(c, 413);
         } else if (n > 0) {
             /* its length is told by nobody: what arrives gives time for more */
             c->deadline_ns += c->streams_body ? (int64_t)n * (1000000000 / MIN_STREAM_RATE) : 0;
-            err = take_piece(c, piece, n);
+            take_piece(c, piece, n);
         } else if (c->chunked.state == NET_CHUNKED_DONE) {
             c->body_unread = false;
-            err = hand_up(c);
-        }
-        if (err) {
-            return err;
+            hand_up(c);
         }
     }
-    return 0;
 }
 
 /* A body of announced length. */
-static int receive_plain(net_conn *c, const char *data, size_t len, size_t *used)
+static void receive_plain(net_conn *c, const char *data, size_t len, size_t *used)
 {
     const size_t n = len < c->body_left ? len : (size_t)c->body_left;
     *used = n;
     c->body_left -= n;
     c->body_unread = c->body_left > 0;
-    const int err = take_piece(c, data, n);
-    return err == 0 && c->phase == CONN_BODY && c->body_left == 0 ? hand_up(c) : err;
+    take_piece(c, data, n);
+    if (c->phase == CONN_BODY && c->body_left == 0) {
+        hand_up(c);
+    }
 }
 
 /* Reads of the current body; *used is how many bytes were of it. */
-static int take_body(net_conn *c, const char *data, size_t len, size_t *used)
+static void take_body(net_conn *c, const char *data, size_t len, size_t *used)
 {
     *used = 0;
-    return c->is_chunked ? receive_chunked(c, data, len, used) : receive_plain(c, data, len, used);
+    (c->is_chunked ? receive_chunked : receive_plain)(c, data, len, used);
 }
 
 /* Parses as much of the input as is complete. Pipelined requests wait for the reply to the one
@@ -744,9 +733,10 @@ static int go_through(net_conn *c)
     for (size_t before = 0; c->rx.len != before && (c->phase == CONN_HEAD || c->phase == CONN_BODY);) {
         size_t used = 0;
         before = c->rx.len;
-        const int err = c->phase == CONN_HEAD ? take_head(c) : take_body(c, c->rx.data, c->rx.len, &used);
-        if (err) {
-            return err;
+        if (c->phase == CONN_BODY) {
+            take_body(c, c->rx.data, c->rx.len, &used);
+        } else if (take_head(c) != 0) {
+            return -1;
         }
         bytes_consume(&c->rx, used);
     }
@@ -760,11 +750,8 @@ int net_http_receive(net_conn *c, const void *data, size_t len)
 {
     const char *text = data;
     size_t used = 0;
-    if (c->phase == CONN_BODY && c->rx.len == 0) { /* the usual case, without a copy */
-        const int err = take_body(c, text, len, &used);
-        if (err) {
-            return err;
-        }
+    if (c->phase == CONN_BODY) { /* the usual case, without a copy: nothing of it waits in rx */
+        take_body(c, text, len, &used);
     }
     if (c->phase > CONN_BODY && c->close_after) {
         return 0; /* nothing that follows counts */

@@ -34,7 +34,7 @@ typedef enum conn_phase {
 typedef struct net_conn {
     uint64_t id;
     net *net;
-    struct lws *wsi; /* NULL for a moment in net_upgrade */
+    struct lws *wsi; /* NULL while libwebsockets takes it over */
     char peer[LISTEN_PEER_MAX];
     conn_phase phase;
     bool announced;  /* on_head accepted a request of it: on_close is owed */
