@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "server/protocol/conversation.h"
 #include "server/protocol/dialects/chat_request.h"
 #include "server/protocol/dialects/messages_reply.h"
 #include "server/protocol/dialects/responses_reply.h"
@@ -213,6 +214,63 @@ static void test_stored(void)
     response_store_destroy(store);
 }
 
+/* ---- what is left out ---- */
+
+/* A conversation of such roles, each with a text of 10 bytes ('U', 'A': of 100) or, for 'i', an image: what is left of it. */
+static const char *dropped(const char *roles, double share)
+{
+    static char left[64];
+    static const char TEXT[100] = "";
+    chat_part parts[20];
+    chat_message messages[20];
+    chat_input in = {.messages = messages, .n_messages = strlen(roles)};
+    for (size_t i = 0; i < in.n_messages; i++) {
+        const char role = roles[i];
+        parts[i] = (chat_part){.kind = role == 'i' ? CHAT_IMAGE : CHAT_TEXT,
+                               .text = TEXT,
+                               .text_len = role < 'a' ? 100 : 10,
+                               .param = &roles[i]};
+        messages[i] = (chat_message){.role = role == 's'                  ? CHAT_SYSTEM
+                                             : role == 'a' || role == 'A' ? CHAT_ASSISTANT
+                                             : role == 't'                ? CHAT_TOOL
+                                                                          : CHAT_USER,
+                                     .parts = &parts[i],
+                                     .n_parts = 1};
+    }
+    const bool has = conversation_drop_oldest(&in, share);
+    snprintf(left, sizeof left, "%d ", has);
+    for (size_t i = 0; i < in.n_messages; i++) {
+        snprintf(left + strlen(left), sizeof left - strlen(left), "%c", in.messages[i].parts->param[0]);
+    }
+    return left;
+}
+
+static void test_dropped(void)
+{
+    static const struct {
+        const char *roles;
+        double share;
+        const char *left;
+    } ROWS[] = {
+        {"uaua", 0.1, "1 ua"},     {"uauaua", 0.1, "1 uaua"}, {"uauaua", 0.5, "1 ua"},
+        {"uauaua", 1.0, "1 ua"},   {"suaua", 0.1, "1 sua"},   {"ssuaua", 0.9, "1 ssua"},
+        {"u", 0.5, "0 u"},         {"su", 0.5, "0 su"},       {"s", 0.5, "0 s"},
+        {"ss", 0.5, "0 ss"},       {"ua", 0.5, "0 ua"},       {"uatat", 0.5, "0 uatat"},
+        {"uatatua", 0.1, "1 ua"},  {"auau", 0.1, "1 uau"},    {"aaa", 0.5, "0 aaa"},
+        {"aau", 0.5, "1 u"},       {"uAuaUa", 0.1, "1 uaUa"}, {"uaUAua", 0.2, "1 ua"},
+        {"UAuaua", 0.5, "1 uaua"}, {"iaiaua", 0.1, "1 iaua"}, {"iaiaua", 0.4, "1 ua"},
+        {"usua", 0.1, "1 ua"},     {"uausua", 0.3, "1 usua"}, {"tua", 0.1, "1 ua"},
+        {"", 0.5, "0 "},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        const char *left = dropped(ROWS[i].roles, ROWS[i].share);
+        if (strcmp(left, ROWS[i].left) != 0) {
+            fprintf(stderr, "  %s, %g\n", ROWS[i].roles, ROWS[i].share);
+        }
+        CHECK_STR(left, ROWS[i].left);
+    }
+}
+
 /* ---- tools ---- */
 
 static err_code offer(size_t n, err_detail *d)
@@ -298,6 +356,7 @@ int main(void)
     test_vectors();
     test_talks();
     test_stored();
+    test_dropped();
     test_tools();
     test_answers();
     CHECK_DONE();

@@ -175,6 +175,56 @@ static void test_no_calls(void)
         "C{```js\nlet a;\n```}[now {}]");
     xml("``` is a fence``` here\n<tool_call>\n<function=now>\n</function>",
         "C{``` is a fence``` here}[now {}]");
+    /* where code begins and ends, and sentences */
+    static const struct {
+        const char *before;
+        bool is_call;
+    } PROSE[] = {{"    ```\n", true},
+                 {"   ```\n", false},
+                 {"\t```\n", true},
+                 {" \t```\n", true},
+                 {"``\n", true},
+                 {"```\n~~~\n", false},
+                 {"~~~\n```\n", false},
+                 {"````\n```\n", false},
+                 {"````\n`````\n", true},
+                 {"```\n``` x\n", false},
+                 {"```\n```  \t\r\n", true},
+                 {"```\r\nx\r\n```\r\n", true},
+                 {"```\n    ```\n", false},
+                 {"```\n   ```\n", true},
+                 {"``` a`b\n", true},
+                 {"~~~ a`b\n", false},
+                 {"``` `\n", true},
+                 {"x ```\n", true},
+                 {"So", false},
+                 {"So.", true},
+                 {"So. ", true},
+                 {"So!", true},
+                 {"So?", true},
+                 {"So\u2026", true},
+                 {"So\u3002", true},
+                 {"So\uFF01", true},
+                 {"So\uFF1F", true},
+                 {"So\uFF0C", false},
+                 {"So;", false},
+                 {"So\r", false},
+                 {"So\n", true},
+                 {"So\n\t ", true}};
+    for (size_t i = 0; i < ARRAY_LEN(PROSE); i++) {
+        char text[200], expected[208];
+        size_t n = strlen(PROSE[i].before);
+        snprintf(text, sizeof text, "%s%s", PROSE[i].before, CALL(""));
+        while (PROSE[i].is_call && n > 0 && strchr(" \n\r\t", PROSE[i].before[n - 1])) {
+            n--; /* white space in front of a call */
+        }
+        if (!PROSE[i].is_call) {
+            snprintf(expected, sizeof expected, "C{%s}", text);
+        } else {
+            snprintf(expected, sizeof expected, "C{%.*s}[get_weather {}]", (int)n, PROSE[i].before);
+        }
+        xml(text, expected);
+    }
     /* not the form */
     xml("<tool_call>\nwhat?\n</tool_call>", "C{<tool_call>\nwhat?\n</tool_call>}");
     xml("<tool_call>\n<function=>\n</function>", "C{<tool_call>\n<function=>\n</function>}");

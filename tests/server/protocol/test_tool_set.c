@@ -92,6 +92,17 @@ static void test_kinds(void)
         }
         CHECK_INT(kinds, ROWS[i].kinds);
     }
+    for (int n = 15; n <= 16; n++) { /* the deepest that is looked at */
+        char schema[400] = "";
+        for (int i = 0; i < n; i++) {
+            strcat(schema, "{\"allOf\":[");
+        }
+        strcat(schema, "{\"type\":\"string\"}");
+        for (int i = 0; i < n; i++) {
+            strcat(schema, "]}");
+        }
+        CHECK_INT(kinds_of(schema, "{}"), n == 15 ? TOOL_STRING : TOOL_ANY);
+    }
     for (int n = 255; n <= 256; n++) { /* the longest name that is followed */
         char schema[400], defs[400];
         snprintf(schema, sizeof schema, "{\"$ref\":\"#/$defs/%0*d\"}", n, 0);
