@@ -93,15 +93,16 @@ static void test_kinds(void)
         CHECK_INT(kinds, ROWS[i].kinds);
     }
     for (int n = 15; n <= 16; n++) { /* the deepest that is looked at */
-        char schema[400] = "";
+        bytes schema = bytes_empty(400);
         for (int i = 0; i < n; i++) {
-            strcat(schema, "{\"allOf\":[");
+            bytes_append_str(&schema, "{\"allOf\":[");
         }
-        strcat(schema, "{\"type\":\"string\"}");
+        bytes_append_str(&schema, "{\"type\":\"string\"}");
         for (int i = 0; i < n; i++) {
-            strcat(schema, "]}");
+            bytes_append_str(&schema, "]}");
         }
-        CHECK_INT(kinds_of(schema, "{}"), n == 15 ? TOOL_STRING : TOOL_ANY);
+        CHECK_INT(kinds_of(bytes_str(&schema), "{}"), n == 15 ? TOOL_STRING : TOOL_ANY);
+        bytes_deinit(&schema);
     }
     for (int n = 255; n <= 256; n++) { /* the longest name that is followed */
         char schema[400], defs[400];
