@@ -41,6 +41,10 @@ static void test_bodies(void)
     check_cuts("5;a=b;c=\"d\"\r\nhello\r\n00A\r\n, my\r\nworl\r\n1\r\nd\r\n0;x\r\nA: b\r\nC: d\r\n\r\n",
                "hello, my\r\nworld", NET_CHUNKED_DONE);
     check_cuts("5\r\nhello\r\n0\r\n\r\nGET / HTTP/1.1\r\n", "hello", NET_CHUNKED_DONE);
+    check_cuts("000000000000005\r\nhello\r\n000000000000000\r\n\r\n", "hello",
+               NET_CHUNKED_DONE); /* 15 digits */
+    check_cuts("0000000000000005", "", NET_CHUNKED_BAD);
+    check_cuts("fffffffffffffff\r\nhello", "hello", NET_CHUNKED_DATA);
     check_cuts("5\r\nhello\r\n0\r\n", "hello", NET_CHUNKED_TRAILER);
     check_cuts("a\r\nhello", "hello", NET_CHUNKED_DATA);
 }

@@ -574,8 +574,10 @@ static void tell_names(bytes *out, upstreams *u)
                      upstreams_is_named(u, NAMES[i]) ? " named," : "", (int)found, m.name, err_name(code),
                      d.name, d.text);
         if (found == UPSTREAM_FOUND) {
-            bytes_printf(out, " of %zu: context %d %d, images %d %zu, videos %d", m.server, m.info.n_ctx,
-                         m.info.n_ctx_train, m.info.has_vision, (size_t)m.info.max_images, m.info.has_video);
+            bytes_printf(
+                out, " of %zu: context %d %d, words %d, images %d %zu, videos %d, template %d, thinking %d",
+                m.server, m.info.n_ctx, m.info.n_ctx_train, m.info.n_vocab, m.info.has_vision,
+                (size_t)m.info.max_images, m.info.has_video, m.info.has_template, m.info.has_thinking);
         }
         bytes_append_char(out, '\n');
         if (u) {
