@@ -71,10 +71,9 @@ static double read_number(reader *r)
         if (!c || n + 1 >= sizeof text) {
             break;
         }
-        const bool is_group = (c == ',' || c == '\'' || c == '_') && n > 0 &&
-                              isdigit((unsigned char)r->p[1]) && isdigit((unsigned char)r->p[2]) &&
-                              isdigit((unsigned char)r->p[3]) && !isdigit((unsigned char)r->p[4]) &&
-                              !has_point;
+        const bool is_group = (c == ',' || c == '\'' || c == '_') && isdigit((unsigned char)r->p[1]) &&
+                              isdigit((unsigned char)r->p[2]) && isdigit((unsigned char)r->p[3]) &&
+                              !isdigit((unsigned char)r->p[4]) && !has_point;
         if (isdigit((unsigned char)c) || (c == '.' && !has_point)) {
             has_point = has_point || c == '.';
             text[n++] = c;
@@ -218,7 +217,7 @@ static double read_power(reader *r)
 static double read_product(reader *r)
 {
     double v = read_power(r);
-    for (char op = r->why ? '\0' : take_operator(r, "*/%"); op && !r->why; op = take_operator(r, "*/%")) {
+    for (char op; !r->why && (op = take_operator(r, "*/%"));) {
         const double b = read_power(r);
         if (op != '*' && fpclassify(b) == FP_ZERO) {
             return fail(r, "it divides by zero");
@@ -234,7 +233,7 @@ static double read_sum(reader *r)
         return fail(r, "it is nested too deeply");
     }
     double v = read_product(r);
-    for (char op = r->why ? '\0' : take_operator(r, "+-"); op && !r->why; op = take_operator(r, "+-")) {
+    for (char op; !r->why && (op = take_operator(r, "+-"));) {
         const double b = read_product(r);
         v = op == '+' ? v + b : v - b;
     }

@@ -40,16 +40,17 @@ void mcp_clean_text(bytes *out, const char *text, size_t most, bool has_lines)
     }
 }
 
+/* NULL without memory. */
 static const char *cleaned(mcp_offer *o, const char *text, size_t most, bool has_lines)
 {
     bytes b = bytes_empty(most + 8);
     mcp_clean_text(&b, text, most, has_lines);
-    const char *copy = arena_strdup(o->arena, bytes_str(&b), b.len);
+    const char *copy = b.failed ? NULL : arena_strdup(o->arena, bytes_str(&b), b.len);
     bytes_deinit(&b);
-    return copy ? copy : "";
+    return copy;
 }
 
-/* A name that every model may write: other characters become _. */
+/* A name that every model may write: other characters become _; NULL without memory. */
 static const char *clean_name(mcp_offer *o, const char *name)
 {
     char out[MCP_CLEAN_NAME_MAX + 1];
@@ -61,8 +62,7 @@ static const char *clean_name(mcp_offer *o, const char *name)
         }
     }
     out[n] = '\0';
-    const char *copy = arena_strdup(o->arena, out, n);
-    return copy ? copy : "tool";
+    return arena_strdup(o->arena, out, n);
 }
 
 /* ---- tools ---- */
@@ -83,7 +83,10 @@ static bool read_headers(mcp_offer *o, mcp_tool *t)
     const json *properties = json_get(t->schema, "properties");
     t->headers = arena_calloc(o->arena, json_len(properties) + 1, sizeof *t->headers);
     const json *first = json_is(properties, JSON_OBJECT) ? json_child(properties) : NULL;
-    for (const json *v = first; v && t->headers; v = json_next(v)) {
+    if (!t->headers) {
+        return false;
+    }
+    for (const json *v = first; v; v = json_next(v)) {
         const json *header = json_get(v, "x-mcp-header");
         const char *name = json_str(header, ""), *type = json_str(json_get(v, "type"), "");
         if (!header) {
@@ -99,7 +102,7 @@ static bool read_headers(mcp_offer *o, mcp_tool *t)
         }
         t->headers[t->n_headers++] = (mcp_header_param){.param = json_key(v), .header = name};
     }
-    return t->headers != NULL;
+    return true;
 }
 
 /* room: LIMIT_MCP_SCHEMA_BYTES and one. */
@@ -156,17 +159,17 @@ static bool read_tool(mcp_offer *o, mcp_tool *t, const json *v, const mcp_server
     t->runs_unasked = config->consent == MCP_NEVER_ASK || mcp_words_have(&config->always, name) ||
                       (config->consent == MCP_ASK_TO_WRITE && t->is_read_only);
     t->asks_once = config->consent == MCP_ASK_ONCE && !t->runs_unasked;
-    return true;
+    return t->clean && t->title && t->description;
 }
 
 /* What it holds into *list, NULL for nothing and for what is no list; false without memory. */
 static bool parse_list(const json **list, json_doc **doc, const bytes *text)
 {
     const err_code err =
-        text && text->len ? json_parse(doc, bytes_str(text), text->len, LIMIT_JSON_DEPTH + 8, NULL) : ERR_OK;
+        text->len ? json_parse(doc, bytes_str(text), text->len, LIMIT_JSON_DEPTH + 8, NULL) : ERR_OK;
     *doc = err == ERR_OK ? *doc : NULL;
     *list = *doc ? json_root(*doc) : NULL;
-    return err != ERR_NOMEM && !(text && text->failed);
+    return err != ERR_NOMEM && !text->failed;
 }
 
 mcp_offer *mcp_offer_create(const mcp_server_config *config, const bytes *tools, const bytes *resources,
@@ -282,7 +285,7 @@ void mcp_prune(bytes *out, const char *text, size_t len, size_t depth)
             from = i + 1;
         }
     }
-    if (level <= depth && from <= len) {
+    if (level <= depth) {
         bytes_append(out, text + from, len - from);
     }
 }

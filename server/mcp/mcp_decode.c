@@ -57,7 +57,7 @@ static const char *real_name(const char *charset)
 
 static void append_utf8(bytes *out, const char *data, size_t n)
 {
-    for (size_t i = 0; i < n && !out->failed;) {
+    for (size_t i = 0; i < n;) {
         uint32_t point;
         char text[4];
         const size_t used = utf8_decode(data + i, n - i, &point);
@@ -69,7 +69,7 @@ static void append_utf8(bytes *out, const char *data, size_t n)
 /* Where the system has no tables: each byte is the character of its number. */
 static void append_latin(bytes *out, const char *data, size_t n)
 {
-    for (size_t i = 0; i < n && !out->failed; i++) {
+    for (size_t i = 0; i < n; i++) {
         char text[4];
         bytes_append(out, text, utf8_encode(text, (unsigned char)data[i]));
     }
@@ -78,7 +78,7 @@ static void append_latin(bytes *out, const char *data, size_t n)
 static void append_converted(bytes *out, iconv_t how, const char *data, size_t n)
 {
     char *in = (char *)(uintptr_t)data, piece[PIECE_BYTES]; /* iconv only reads what it is given */
-    while (n > 0 && !out->failed) {
+    while (n > 0) {
         char *to = piece;
         size_t room = sizeof piece;
         const size_t end = iconv(how, &in, &n, &to, &room);

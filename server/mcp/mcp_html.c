@@ -248,7 +248,7 @@ static void on_end(void *ctx, const xmlChar *name)
     } else if (use == USE_LINK) {
         end_link(r);
     }
-    r->n_plain -= use == USE_PLAIN && r->n_plain > 0;
+    r->n_plain -= use == USE_PLAIN;
     r->in_title = use == USE_TITLE ? false : r->in_title;
 }
 

@@ -140,7 +140,7 @@ static void add_block(mcp_result *r, const json *v, size_t *n_lost)
                           ? snprintf(note, sizeof note, "[a resource: %.200s, %.400s]",
                                      json_str(json_get(v, "name"), ""), json_str(json_get(v, "uri"), ""))
                           : snprintf(note, sizeof note, "[%.60s: not shown to the model]", type);
-        add_text(r, note, (size_t)n < sizeof note ? (size_t)n : sizeof note - 1, n_lost);
+        add_text(r, note, (size_t)n, n_lost);
     }
 }
 
@@ -155,14 +155,14 @@ void mcp_result_read(mcp_result *r, const json *result)
         bytes text = bytes_empty(LIMIT_MCP_MESSAGE_BYTES);
         json_write(&text, structured);
         add_text(r, bytes_str(&text), text.len, &n_lost);
-        r->text.failed = r->text.failed || text.failed;
+        r->text.failed |= text.failed;
         bytes_deinit(&text);
     }
     if (n_lost > 0) {
         bytes_printf(&r->text, "\n[cut here: %zu more bytes]", n_lost);
     }
     r->has_failed = json_is_true(json_get(result, "isError"));
-    if (r->text.failed || r->images.failed || r->whole.failed) {
+    if (r->text.failed || r->images.failed) {
         mcp_result_fail(r, "there is no memory for this result");
     }
 }

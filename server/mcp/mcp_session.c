@@ -299,6 +299,9 @@ static bool on_work(mcp_ask *ask, const json *result, const json *error)
         mcp_result_read(r, result);
         if (ask->what != MCP_CALL_TOOL) {
             json_write(&r->whole, result);
+            if (r->whole.failed) {
+                mcp_result_fail(r, "there is no memory for this result");
+            }
         }
     }
     if (r) {

@@ -132,6 +132,8 @@ int main(void)
     }
     call("folder", "list_folder", "{}");
     call("folder", "search_files", "{\"path\":\"p\",\"text\":\"t\",\"name\":\"*.md\"}");
+    call("folder", "search_files", "{\"path\":null,\"text\":true}");
+    call("folder", "search_files", "{\"path\":null,\"text\":null,\"name\":1}");
     call("time", "current_time", "{\"zone\":1}");
     /* The time, of here and of UTC: of this second or of the one before. */
     bool found = false;

@@ -117,6 +117,19 @@ static void test_names(void)
         "a-b_C9 a-b_C9,x.y//z x_y_z,\xc3\xa4 _,a.. a_;0");
     CHECK_STR(taken(&config, "[{\"name\":\"a\"},{\"name\":\"a\"},{\"name\":\"\"},{},7]"), "a a;4");
     CHECK_STR(taken(&config, "{}"), ";0");
+    char *words[] = {(char *)"b", (char *)"no", NULL};
+    mcp_server_config some = config_of(MCP_STDIO, MCP_ASK_ONCE);
+    some.hidden = (mcp_words){words, 2}; /* what is hidden is not missed */
+    some.always = (mcp_words){words, 1};
+    CHECK_STR(
+        taken(&some,
+              "[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"no\"},{\"name\":\"no\"},{\"name\":\"a\"}]"),
+        "a a;1");
+    some.hidden = (mcp_words){words + 1, 1};
+    mcp_offer *one = offer_of(&some, "[{\"name\":\"a\"},{\"name\":\"b\"}]", NULL, NULL);
+    CHECK(!one->tools[0].runs_unasked && one->tools[0].asks_once);
+    CHECK(one->tools[1].runs_unasked && !one->tools[1].asks_once);
+    mcp_offer_release(one);
     CHECK_STR(taken(&config, "["), ";0");
     CHECK_STR(taken(&config, ""), ";0");
     for (int n = 128; n <= 129; n++) { /* as long as a name may be; what a model writes is shorter */
@@ -203,6 +216,8 @@ static void test_headers(void)
                                       TOOL("\"p\":" HEADER("a:", "string")),
                                       TOOL("\"p\":" HEADER("a", "number")),
                                       TOOL("\"p\":" HEADER("a", "string") ",\"q\":" HEADER("A", "string")),
+                                      TOOL("\"p\":" HEADER("a", "string") ",\"q\":" HEADER("a b", "string")),
+                                      TOOL("\"p\":" HEADER("a", "string") ",\"q\":" HEADER("b", "null")),
                                       TOOL("\"p\":{\"x-mcp-header\":7,\"type\":\"string\"}")};
     for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
         CHECK_STR(taken(&http, BAD[i]), ";1");
@@ -274,7 +289,20 @@ static void test_written(void)
         mcp_offer_release(o);
         bytes_deinit(&out);
     }
-    bytes out = bytes_empty(1000);
+    bytes out = bytes_empty(1 << 20), list = bytes_empty(1 << 20);
+    const mcp_server_config config = config_of(MCP_HTTP, MCP_ASK);
+    for (int i = 0; i < LIMIT_MCP_TOOLS + 1; i++) { /* so many of a list are shown */
+        bytes_printf(&list, "%s{\"uri\":\"u%d\"}", i ? "," : "[", i);
+    }
+    bytes_append_char(&list, ']');
+    mcp_catalog *c = mcp_catalog_create(1);
+    c->servers[0] =
+        (mcp_server_view){.config = &config, .offer = offer_of(&config, "[]", bytes_str(&list), "[]")};
+    mcp_catalog_write(&out, c);
+    CHECK(strstr(bytes_str(&out), "{\"uri\":\"u255\"}],\"prompts\":[]") != NULL);
+    mcp_catalog_release(c);
+    bytes_deinit(&list);
+    bytes_clear(&out);
     mcp_catalog_write(&out, NULL);
     CHECK_STR(bytes_str(&out), "{\"object\":\"list\",\"data\":[]}");
     bytes_deinit(&out);
@@ -319,6 +347,41 @@ static void test_short_memory(void)
     }
 }
 
+/* Many tools: one whose texts have no room is left out, and none is there without its name. */
+static err_code offer_many(void *context)
+{
+    const mcp_server_config http = config_of(MCP_HTTP, MCP_ASK);
+    mcp_offer *o = mcp_offer_create(&http, context, NULL, NULL);
+    if (!o) {
+        return ERR_NOMEM;
+    }
+    const err_code err = o->left_out > 0 ? ERR_NOMEM : ERR_OK;
+    CHECK_INT(o->n_tools + o->left_out, 40);
+    for (size_t i = 0; i < o->n_tools; i++) {
+        const mcp_tool *t = &o->tools[i];
+        CHECK(strncmp(t->name, "tool", 4) == 0);
+        CHECK_STR(t->clean, t->name);
+        CHECK(strlen(t->title) == 100 && strlen(t->description) == 4000 && t->n_headers == 1);
+    }
+    mcp_offer_release(o);
+    return err;
+}
+
+static void test_many(void)
+{
+    bytes list = bytes_empty(1 << 20);
+    for (int i = 0; i < 40; i++) {
+        bytes_printf(&list,
+                     "%s{\"name\":\"tool%d\",\"title\":\"%0100d\",\"description\":\"%04000d\","
+                     "\"inputSchema\":{\"properties\":{"
+                     "\"p\":{\"x-mcp-header\":\"a\",\"type\":\"string\"}}}}",
+                     i ? "," : "[", i, 0, 0);
+    }
+    bytes_append_char(&list, ']');
+    CHECK(alloc_fail_each(offer_many, &list, 5000) > 5);
+    bytes_deinit(&list);
+}
+
 int main(void)
 {
     test_texts();
@@ -326,6 +389,7 @@ int main(void)
     test_names();
     test_schemas();
     test_headers();
+    test_many();
     test_written();
     test_short_memory();
     CHECK_DONE();

@@ -43,6 +43,24 @@ static void test_html(void)
     check_page("<a href='#x'>a</a> <a href='mailto:x'>b</a> <a href='javascript:x'>c</a> <a href='q'></a>",
                "a b c");
     check_page("<img alt='a  cat'><img alt=''><img>", "[image: a cat]");
+    check_page("<pre>a\tb\n\rc</pre>", "a\tb\nc");
+    check_page("<p>a\f</p><pre>b</pre> c<pre>d\n</pre> e", "a\n\nb\n\nc\n\nd\n\n\ne");
+    check_page("<a href='http://o/a(b'>a</a> <a href='http://o/<b'>b</a> <a href='HTTPS://o/'>c</a> <a "
+               "href='ftp://o/'>d</a>",
+               "a b c (HTTPS://o/) d");
+    static char page[2000], text[2000];
+    for (int n = 499; n <= 501; n++) { /* an address may have 499 bytes, as it is said and as it is meant */
+        snprintf(page, sizeof page, "<a href='http://o/%0*d'>a</a>", n - 9, 0);
+        snprintf(text, sizeof text, n < 500 ? "a (http://o/%0*d)" : "a", n - 9, 0);
+        check_page(page, text);
+        snprintf(page, sizeof page, "<a href='%0*d'>a</a>", n - 14, 0);
+        snprintf(text, sizeof text, n < 500 ? "a (https://h/dir/%0*d)" : "a", n - 14, 0);
+        check_page(page, text);
+    }
+    for (int n = 241; n <= 245; n++) { /* of a style 255 signs are read, blanks not counted */
+        snprintf(page, sizeof page, "<p style='%0*d; \n display: none'>a</p>", n, 0);
+        check_page(page, n <= 242 ? "" : "a");
+    }
     check_page("a &amp; b &lt;c&gt; &eacute;", "a & b <c> \xc3\xa9");
     check_page("", "");
     bytes out = bytes_empty(1 << 16), title = bytes_empty(1 << 10);
@@ -51,6 +69,13 @@ static void test_html(void)
     CHECK_STR(bytes_str(&out), "x");
     out.len = 0;
     CHECK(!mcp_html_text(&out, &title, "<p>x", 4, "http://h", go_on, &out)); /* nobody waits */
+    bytes small = bytes_empty(10);
+    CHECK(!mcp_html_text(&small, &title, "<p>0123456789</p>0", 18, "http://h", go_on, NULL)); /* no room */
+    bytes_deinit(&small);
+    bytes_init(&small, 10);
+    CHECK(mcp_html_text(&small, &title, "<p>0123456789</p>", 17, "http://h", go_on, NULL));
+    CHECK_STR(bytes_str(&small), "0123456789");
+    bytes_deinit(&small);
     char deep[4000];
     for (int n = 500; n <= 800; n += 300) {
         for (int i = 0; i < n; i++) {

@@ -41,6 +41,8 @@ static void test_blocks(void)
     check_read("{\"content\":[{\"type\":\"image\",\"data\":\"UklGRg+/"
                "9\"},{\"type\":\"image\",\"data\":\"R0lGODaz0Z\"}]}",
                "", "\"data:image/webp;base64,UklGRg+/9\",\"data:image/gif;base64,R0lGODaz0Z\"");
+    check_read("{\"content\":[{\"type\":\"image\",\"data\":\"R0lGOD@AZ[`az{/09:=+*,-.;~ \\u00e4\"}]}", "",
+               "\"data:image/gif;base64,R0lGODAZaz/09=+\"");
     check_read("{\"content\":[{\"type\":\"image\",\"data\":\"PHN2Zz4=\"}]}",
                "[an image is left out: of a form that is not read]", "");
     check_read(

@@ -260,6 +260,33 @@ static void test_last_results(void)
     }
 }
 
+/* A resource is told as a whole, or as one for which there is no memory. */
+static void test_whole_results(void)
+{
+    talk t;
+    const mcp_job job = {.order = {.owner = 5, .place = 2, .what = MCP_READ_RESOURCE}, .name = (char[]){"u"}};
+    bool has_failed = true;
+    int n_told = 0;
+    for (int n = 1; has_failed && n < 50; n++) {
+        start_talk(&t);
+        work(&t, &job);
+        CHECK_HAS(sent(&t), "\"id\":1,");
+        one_fails("realloc", n);
+        is_read(&t, NULL, "{\"id\":1,\"result\":{\"contents\":[{\"text\":\"of the resource\"}]}}");
+        has_failed = one_fails_over();
+        const char *said = results();
+        if (has_failed && strstr(said, "5.2 !there is no memory for this result")) {
+            n_told++;
+        } else if (said[0]) {
+            CHECK_STR(said, "5.2 {\"contents\":[{\"text\":\"of the resource\"}]}|");
+        } else {
+            CHECK(has_failed);
+        }
+        end_talk(&t);
+    }
+    CHECK(!has_failed && n_told > 0);
+}
+
 /* A server that is turned off or cannot be used gets no orders; what is published of one. */
 static void test_states(void)
 {
@@ -423,6 +450,7 @@ int main(void)
     test_odd_messages();
     test_inputs();
     test_last_results();
+    test_whole_results();
     test_states();
     test_more_ends();
     test_times();

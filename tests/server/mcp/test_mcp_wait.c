@@ -171,6 +171,43 @@ static void test_order(const mcp_config *config)
     mcp_destroy(one);
 }
 
+/* A call of a tool for which there is no thread, or no memory, is tried again after a while. */
+static void test_worker(const mcp_config *config)
+{
+    const mcp_hooks hooks = {.on_result = on_last};
+    const mcp_order order = {.owner = 7, .place = 2, .server = "calculator", .name = "t", .arguments = "{}"};
+    err_detail d = {0};
+    mcp *one = NULL;
+    CHECK_OK(mcp_create(&one, config, NULL, &hooks, &d), d);
+    mcp_session *s = &one->sessions[0];
+    mcp_session_open(s);
+    for (int i = 0; i < 20 && s->step != STEP_OPEN; i++) {
+        (void)mcp_session_tick(s, now_ms);
+    }
+    CHECK_INT(s->step, STEP_OPEN);
+    CHECK_OK(mcp_call(one, &order, &d), d);
+    mcp_session_work(s, one->jobs);
+    own_thread_fails = true;
+    CHECK(mcp_session_tick(s, now_ms) == now_ms + 50.0);
+    CHECK(one->asks && !one->asks->worker && !one->workers);
+    own_thread_fails = false;
+    for (size_t n = 1; n < 10 && !one->workers; n++) {
+        now_ms += 50.0;
+        CHECK(mcp_session_tick(s, now_ms - 1.0) == now_ms);
+        alloc_fail_at(n);
+        (void)mcp_session_tick(s, now_ms);
+        alloc_fail_at(0);
+        CHECK(one->asks && !s->is_failing);
+    }
+    CHECK(one->asks->worker && one->workers && one->asks->send_ms == 0.0);
+    said[0] = '\0';
+    own_thread(one->workers);
+    mcp_worker_collect(one, false);
+    CHECK_STR(said, "7.2 1 there is no tool t");
+    CHECK(!one->workers && !one->asks);
+    mcp_destroy(one);
+}
+
 /* Each piece of memory of a module and of a call may be the one that fails. */
 static err_code call_once(void *config)
 {
@@ -194,6 +231,7 @@ static void test_short_memory(void)
     CHECK(alloc_fail_each(call_once, config, 1000) > 3);
     CHECK(alloc_fail_each(open_once, config, 1000) > 10);
     test_order(config);
+    test_worker(config);
     mcp_config_destroy(config);
 }
 
