@@ -93,12 +93,11 @@ static const char *part_of(const char *name, size_t n, unsigned *no)
 /* A GGUF file that stands for a model: no vision tower, and of a model in parts the first. */
 static bool is_model_file(const char *name)
 {
-    unsigned no = 1;
+    unsigned no = 0;
     if (!is_gguf(name) || strstr(name, "mmproj")) {
         return false;
     }
-    part_of(name, strlen(name) - strlen(".gguf"), &no);
-    return no == 1;
+    return !part_of(name, strlen(name) - strlen(".gguf"), &no) || no == 1;
 }
 
 /* "NAME" of "NAME-00001-of-00003.gguf". */

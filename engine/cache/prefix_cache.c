@@ -1,5 +1,6 @@
 #include "engine/cache/prefix_cache.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct prefix_cache {
 
 prefix_cache *prefix_cache_create(size_t budget, size_t max_entries, int32_t hidden_size)
 {
+    assert(max_entries > 0);
     prefix_cache *pc = calloc(1, sizeof *pc);
     if (!pc) {
         return NULL;
@@ -40,12 +42,10 @@ prefix_cache *prefix_cache_create(size_t budget, size_t max_entries, int32_t hid
 
 static void free_entry(prefix_entry *e)
 {
-    if (e) {
-        seq_snapshot_free(e->snapshot);
-        free(e->key);
-        free(e->hidden);
-        free(e);
-    }
+    seq_snapshot_free(e->snapshot);
+    free(e->key);
+    free(e->hidden);
+    free(e);
 }
 
 /* Under the lock. */
@@ -242,8 +242,8 @@ static bool take(prefix_cache *pc, prefix_entry *e, const uint64_t *key, size_t 
     e->n_key = n_key;
     e->key = malloc(n_key * sizeof *key);
     e->bytes = sizeof *e + n_key * sizeof *key + pc->hidden_size * sizeof *e->hidden +
-               (e->snapshot ? seq_snapshot_bytes(e->snapshot) : 0);
-    if (!e->key || !e->snapshot || e->bytes > pc->budget || pc->max_entries == 0) {
+               seq_snapshot_bytes(e->snapshot);
+    if (!e->key || e->bytes > pc->budget) {
         free_entry(e);
         return false;
     }
@@ -263,10 +263,8 @@ static bool take(prefix_cache *pc, prefix_entry *e, const uint64_t *key, size_t 
 bool prefix_cache_store(prefix_cache *pc, const uint64_t *key, size_t n_key, const seq_state *seq,
                         const float *hidden)
 {
-    if (pc->max_entries == 0 || prefix_cache_has(pc, key, n_key)) {
-        return pc->max_entries > 0;
-    }
-    return prefix_cache_add(pc, key, n_key, seq_state_snapshot(seq), hidden);
+    return prefix_cache_has(pc, key, n_key) ||
+           prefix_cache_add(pc, key, n_key, seq_state_snapshot(seq), hidden);
 }
 
 bool prefix_cache_add(prefix_cache *pc, const uint64_t *key, size_t n_key, seq_snapshot *snapshot,

@@ -90,12 +90,12 @@ lookup_match lookup_find(lookup *l, const uint64_t *text, int32_t n, const int32
     const whole_text t = {text, more, n, n_more};
     const int32_t last = n + n_more - 1;
     lookup_match best = {0};
-    enter(l, text, n);
+    enter(l, text, n); /* l->next < n, as no text shrinks */
     if (last < 1) {
         return best;
     }
     /* the match so far: the chain of a frequent pair may have forgotten it */
-    if (l->next > 0 && l->next < n) {
+    if (l->next > 0) {
         const int32_t end = l->next + n_more - 1;
         best = (lookup_match){end, same_elements(&t, end)};
     }

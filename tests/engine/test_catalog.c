@@ -3,6 +3,7 @@
 #include "engine/catalog.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -178,6 +179,113 @@ static void test_whole_later(const char *root)
     catalog_close(c);
 }
 
+/* Names that look nearly like those of parts, that cannot be shown, that are too long, and files that are none. */
+static void test_odd_names(void)
+{
+    static const char *const FILES[] = {"a-00001-of-00002.gguf",
+                                        "a-00002-of-00002.gguf",
+                                        "b-00002-of-0000x.gguf",
+                                        "c-0000:-of-00002.gguf",
+                                        "d_00002-of-00002.gguf",
+                                        "e-00002_of-00002.gguf",
+                                        "f-00002-of-00002-.gguf",
+                                        "-00002-of-00002.gguf",
+                                        "g\x7f.gguf",
+                                        "h\x1f.gguf",
+                                        "i\xff.gguf",
+                                        "\xc3\xa9 k.gguf",
+                                        ".gguf",
+                                        "l.GGUF",
+                                        "m.gguf.txt",
+                                        "mmproj.gguf"};
+    char root[] = "/tmp/parley_catalog_XXXXXX", name[200];
+    catalog *c = NULL;
+    err_detail d = {0};
+    CHECK(mkdtemp(root) != NULL);
+    for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
+        write_text(in(root, FILES[i]), "GGUF");
+    }
+    for (size_t n = CATALOG_NAME_MAX - 1; n <= CATALOG_NAME_MAX; n++) {
+        snprintf(name, sizeof name, "%0*d.gguf", (int)n, 7);
+        write_text(in(root, name), "GGUF");
+    }
+    CHECK_INT(symlink("/nowhere", in(root, "gone.gguf")), 0);
+    CHECK_INT(mkdir(in(root, "n.gguf"), 0700), 0); /* a folder, in spite of its name */
+    write_text(in(root, "n.gguf/config.json"), "{}");
+    CHECK_INT(mkdir(in(root, "o"), 0700), 0);
+    CHECK_INT(mkdir(in(root, "o/p"), 0700), 0);
+    write_text(in(root, "o/p/q.gguf"), "GGUF"); /* alone: it is named after its folder */
+    CHECK_INT(mkdir(in(root, "o/p/r"), 0700), 0);
+    write_text(in(root, "o/p/r/s.gguf"), "GGUF"); /* too deep */
+    CHECK_OK(catalog_open(&c, root, &d), d);
+    if (c) {
+        snprintf(name, sizeof name, "%0*d! ", CATALOG_NAME_MAX - 1, 7);
+        char wanted[1024];
+        snprintf(wanted, sizeof wanted,
+                 "-00002-of-00002! %sa! b-00002-of-0000x! c-0000:-of-00002! d_00002-of-00002! "
+                 "e-00002_of-00002! f-00002-of-00002-! n.gguf! o/p! \xc3\xa9 k!",
+                 name);
+        check_names(c, wanted);
+        /* of a folder and a file of one name the file keeps its end, whichever came first */
+        CHECK(catalog_offer(c, "n.gguf", in(root, "a-00001-of-00002.gguf")));
+        CHECK(catalog_find(c, "n.gguf") && catalog_find(c, "n.gguf.gguf"));
+        CHECK(catalog_offer(c, "a", in(root, "n.gguf")));
+        CHECK(catalog_find(c, "a") && catalog_find(c, "a.gguf"));
+    }
+    catalog_close(c);
+    remove_all(root);
+    /* A single file in the folder itself has its own name. */
+    CHECK_INT(mkdir(root, 0700), 0);
+    write_text(in(root, "alone.gguf"), "GGUF");
+    CHECK_OK(catalog_open(&c, root, &d), d);
+    if (c) {
+        check_names(c, "alone!");
+        char text[64], path[PATH_BYTES];
+        snprintf(path, sizeof path, "%s/a, %sb/c and %s", root, root, root);
+        catalog_hide_folder(c, text, sizeof text, path); /* a folder beside it is another one */
+        snprintf(path, sizeof path, "a, %sb/c and %s", root, root);
+        CHECK(strncmp(text, path, sizeof text - 1) == 0 && strlen(text) == sizeof text - 1);
+    }
+    catalog_close(c);
+    remove_all(root);
+}
+
+/* With times that were set: what is known of a file is looked at again when its time, its size or its
+ * folder changes, and only then. */
+static void test_stamps(const char *root_of_packed)
+{
+    char packed[PATH_BYTES];
+    snprintf(packed, sizeof packed, "%s/packed.gguf", root_of_packed);
+    static const struct {
+        long n_bytes; /* then it is that long, with zeros in its header */
+        time_t file_time, folder_time;
+        bool is_read;
+    } CASES[] = {{0, 5, 5, false}, {0, 6, 5, true}, {100, 5, 5, true}, {0, 5, 6, true}};
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        char root[] = "/tmp/parley_catalog_XXXXXX";
+        catalog *c = NULL;
+        err_detail d = {0};
+        struct timespec times[2] = {{5, 0}, {5, 0}};
+        CHECK(mkdtemp(root) != NULL);
+        copy(packed, in(root, "p.gguf"), 1 << 24);
+        CHECK(utimensat(AT_FDCWD, in(root, "p.gguf"), times, 0) == 0);
+        CHECK(utimensat(AT_FDCWD, root, times, 0) == 0);
+        CHECK_OK(catalog_open(&c, root, &d), d);
+        check_names(c, "p");
+        FILE *f = fopen(in(root, "p.gguf"), "r+");
+        CHECK(f && fwrite("zeros", 1, 4, f) == 4 && fclose(f) == 0);
+        CHECK(CASES[i].n_bytes == 0 || truncate(in(root, "p.gguf"), CASES[i].n_bytes) == 0);
+        times[1].tv_sec = CASES[i].file_time;
+        CHECK(utimensat(AT_FDCWD, in(root, "p.gguf"), times, 0) == 0);
+        times[1].tv_sec = CASES[i].folder_time;
+        CHECK(utimensat(AT_FDCWD, root, times, 0) == 0);
+        catalog_refresh(c);
+        check_names(c, CASES[i].is_read ? "p!" : "p");
+        catalog_close(c);
+        remove_all(root);
+    }
+}
+
 /* More than there may be: the rest is left out. */
 static void test_many(void)
 {
@@ -275,12 +383,14 @@ int main(void)
         test_offers(root);
         test_long_offers();
         test_inspect(root);
+        test_stamps(root);
     }
     char other[] = "/tmp/parley_catalog_XXXXXX";
     CHECK(mkdtemp(other) != NULL);
     test_whole_later(other);
     remove_all(other);
     test_many();
+    test_odd_names();
     remove_all(root);
     const size_t n = c ? catalog_count(c) : 0;
     if (c) {

@@ -147,6 +147,7 @@ static void test_forgotten(const tiny *t)
         for (uint64_t scope = 0; scope < 3; scope++) {
             make_key(scope, ids, 100);
             CHECK_INT(find(pc, 101) != NULL, !all && scope != one);
+            CHECK_INT(prefix_cache_get(pc, key, 21) != NULL, !all && scope != one);
         }
         make_key(one, ids, 100); /* what is stored before the sweep is forgotten, too */
         CHECK(prefix_cache_store(pc, key, 21, s, decoder_hidden(t->sc, 19)));
