@@ -10,6 +10,10 @@ err_code engine_prepare_tokens(engine *e, gen_request **out, const int32_t *ids,
     bytes text;
     bytes_init(&text, SIZE_MAX / 2);
     for (size_t i = 0; i < n; i++) {
+        if (ids[i] > 999) {
+            bytes_deinit(&text);
+            return err_set_param(d, ERR_INVALID, "prompt", "invalid_value", "there is no such token");
+        }
         bytes_append_char(&text, (char)ids[i]);
     }
     err_code err = engine_prepare_text(e, out, bytes_str(&text), text.len, true, scope, params, d);

@@ -37,7 +37,7 @@ static size_t count_characters(const json *entry)
         int64_t byte = 0;
         n += json_int(v, 0, 255, &byte) && begins_character(byte);
     }
-    for (const char *p = list ? "" : json_str(json_get(entry, "token"), ""); *p; p++) {
+    for (const char *p = json_child(list) ? "" : json_str(json_get(entry, "token"), ""); *p; p++) {
         n += begins_character((unsigned char)*p);
     }
     return n;

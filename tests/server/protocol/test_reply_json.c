@@ -259,6 +259,28 @@ static void tell_chat(bytes *record, const told *answer)
     }
 }
 
+/* Tokens of more than a byte, alternatives, the prompt's first token. */
+static void tell_completion(bytes *record, const told *answer)
+{
+    static const char ENTRIES[] = "{\"token\":\"x\",\"logprob\":null,\"bytes\":null,\"top_logprobs\":[]},{"
+                                  "\"token\":\"\u00e9\",\"logprob\":-0.5,\"bytes\":["
+                                  "195,169],\"top_logprobs\":[{\"token\":\"a\",\"logprob\":-1},{\"token\":"
+                                  "\"b\",\"logprob\":-2}]},{\"token\":\"\",\"logprob\":"
+                                  "-0.25,\"bytes\":[130,\"odd\",256,97],\"top_logprobs\":[]},{\"token\":"
+                                  "\"y\",\"logprob\":-3,\"bytes\":[121],\"top_logprobs\":[]}";
+    const chat_reply_meta m = {.id = "c", .created = 1, .model = "m", .fingerprint = "p"};
+    reply_pieces pieces;
+    reply_pieces_init(&pieces);
+    gather(&pieces, answer, false, 0);
+    for (int i = 0; i < 2; i++) {
+        completion_reply_choice_whole(&out, &m, &(chat_reply_choice){&pieces, i ? ENTRIES : NULL, "stop"});
+        append_steady(record, written());
+        completion_reply_delta(&out, &m, &pieces, i ? ENTRIES : NULL, NULL);
+        append_steady(record, written());
+    }
+    reply_pieces_deinit(&pieces);
+}
+
 static void tell_messages(bytes *record, const told *answer)
 {
     const messages_reply_meta m = {
@@ -345,6 +367,7 @@ static void test_answers(void)
         const told *answer = i < ARRAY_LEN(ANSWERS) ? ANSWERS[i] : NOTHING;
         bytes_printf(&record, "---- answer %zu\n", i);
         tell_chat(&record, answer);
+        tell_completion(&record, answer);
         tell_messages(&record, answer);
         for (int k = 0; k < 3; k++) {
             tell_response(&record, answer, k, ENDS[k]);

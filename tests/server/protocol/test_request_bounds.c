@@ -1,12 +1,14 @@
 /* What is too much: vectors of a reply, documents with their query, a conversation and the body that adds to it; and what a
  * socket hears of an answer that is computed, and of one that fails. */
 #include <math.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
 #include "server/protocol/conversation.h"
 #include "server/protocol/dialects/chat_request.h"
 #include "server/protocol/dialects/messages_reply.h"
+#include "server/protocol/dialects/messages_request.h"
 #include "server/protocol/dialects/responses_reply.h"
 #include "server/protocol/dialects/responses_request.h"
 #include "server/protocol/dialects/talks.h"
@@ -271,6 +273,138 @@ static void test_dropped(void)
     }
 }
 
+/* ---- uploaded files ---- */
+
+static file_store *files;
+
+/* The id of a new file. */
+static const char *upload(const char *bytes_of_it, size_t n)
+{
+    static stored_file kept;
+    err_detail d = {0};
+    file_writer *w = NULL;
+    const file_facts facts = {.scope = 7, .name = "a", .purpose = "user_data"};
+    CHECK_OK(file_store_reserve(files, 7, n, &d), d);
+    CHECK_OK(file_writer_create(&w, "/tmp", n, &d), d);
+    CHECK_OK(file_writer_add(w, bytes_of_it, n, &d), d);
+    CHECK_OK(file_store_add(files, w, n, &facts, &kept, &d), d);
+    return kept.id;
+}
+
+/* Something else has cut it. */
+static void cut_file(const char *id)
+{
+    char path[64];
+    file_handle h;
+    err_detail d;
+    CHECK_OK(file_store_open(files, 7, id, &h, &d), d);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", h.fd);
+    CHECK(truncate(path, 1) == 0);
+    close(h.fd);
+}
+
+/* What comes of an uploaded file in a message; `type` is "document" or "image". */
+static const char *of_file(file_store *store, const char *type, const char *id)
+{
+    static char text[1024];
+    char body[512];
+    api_request r;
+    err_detail d = {0};
+    snprintf(body, sizeof body,
+             "{\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"%s\",\"source\":{"
+             "\"type\":"
+             "\"file\",\"file_id\":\"%s\"}}]}]}",
+             type, id);
+    api_request_init(&r);
+    r.files = store;
+    r.scope = 7;
+    const err_code err = messages_request_parse(&r, body, strlen(body), true, NULL, &d);
+    if (err != ERR_OK) {
+        snprintf(text, sizeof text, "%s at %s: %s", err_name(err), d.param, d.text);
+    } else {
+        const chat_part *p = r.in->messages[0].parts;
+        snprintf(text, sizeof text, "%zu bytes: %.*s", p->data_bytes, p->data ? (int)p->data_bytes : 99,
+                 p->data ? (const char *)p->data : p->text);
+        CHECK(!p->data || (p->hash && p->kind == CHAT_IMAGE));
+    }
+    api_request_deinit(&r);
+    return text;
+}
+
+static void test_files(void)
+{
+    static const char NO_TEXT[] =
+        "unsupported at messages[0].content[0].source: messages[0].content[0].source is no text in UTF-8",
+                      CUT[] = "io at messages[0].content[0].source: an uploaded file cannot be read",
+                      GONE[] = "not_found at messages[0].content[0].file_id: there is no such file";
+    char id[FILE_ID_MAX];
+    files = file_store_create(
+        &(file_store_options){.dir = "/tmp", .max_bytes = 1 << 20, .quota = 1 << 20, .expire_s = 60});
+    CHECK_STR(of_file(files, "document", upload("some words, ä", 14)),
+              "0 bytes: <document>\nsome words, ä\n</document>\n");
+    CHECK_STR(of_file(files, "document", upload("w\xff\xfe", 3)), NO_TEXT);
+    CHECK_STR(of_file(files, "document", upload("a\0b", 3)), NO_TEXT);
+    CHECK_STR(of_file(files, "document", upload("GIF89a 11 b", 11)), NO_TEXT);
+    CHECK_STR(of_file(files, "image", upload("GIF89a 11 c", 11)), "11 bytes: GIF89a 11 c");
+    snprintf(id, sizeof id, "%s", upload("to be cut", 9));
+    CHECK_STR(of_file(files, "document", id), "0 bytes: <document>\nto be cut\n</document>\n");
+    cut_file(id);
+    CHECK_STR(of_file(files, "document", id), CUT);
+    snprintf(id, sizeof id, "%s", upload("GIF89a to be cut", 16));
+    cut_file(id);
+    CHECK_STR(of_file(files, "image", id),
+              "io at messages[0].content[0].file_id: an uploaded file cannot be read");
+    CHECK(file_store_delete(files, 7, id));
+    CHECK(strncmp(of_file(files, "image", id), GONE, sizeof GONE - 1) == 0);
+    CHECK_STR(of_file(NULL, "image", id), GONE);
+    file_store_destroy(files);
+}
+
+/* ---- long texts ---- */
+
+/* A response whose input, or whose object text, has so many bytes. */
+static const char *of_long(const char *fields, size_t n_input, size_t n_text, response_store *store)
+{
+    static char said[1024];
+    api_request r;
+    err_detail d = {0};
+    bytes body = bytes_empty((size_t)40 << 20);
+    bytes_printf(&body, "{%s\"text\":{\"a\":\"", fields);
+    for (size_t i = 0; i < n_text; i++) {
+        bytes_append_char(&body, 't');
+    }
+    bytes_append_str(&body, "\"},\"input\":\"");
+    for (size_t i = 0; i < n_input; i++) {
+        bytes_append_char(&body, 'i');
+    }
+    bytes_append_str(&body, "\"}");
+    api_request_init(&r);
+    r.response_store = store;
+    const err_code err = responses_request_parse(&r, bytes_str(&body), body.len, false, NULL, &d);
+    snprintf(said, sizeof said, "%s at %s: %s; %s", err_name(err), d.param, d.text,
+             r.reply.items.len ? "kept" : "not kept");
+    api_request_deinit(&r);
+    bytes_deinit(&body);
+    return said;
+}
+
+static void test_large(void)
+{
+    static const char HEAD[] = "{\"created_at\":1,\"metadata\":{}}";
+    response_store *store = response_store_create(1000, 3, 60, NULL);
+    CHECK(response_store_put(store, 0, "conv_1", HEAD, sizeof HEAD - 1, 0, clock_ms()));
+    CHECK_STR(of_long("", 10, 10, store), "ok at : ; kept");
+    CHECK_STR(of_long("", 10, ((size_t)4 << 20) - 8, store), "ok at : ; kept");
+    CHECK_STR(of_long("", 10, ((size_t)4 << 20) - 7, store),
+              "invalid at text: text must be an object of at most 4194304 bytes; not kept");
+    CHECK_STR(of_long("", LIMIT_STORED_RESPONSE_BYTES, 10, store), "ok at : ; not kept");
+    CHECK_STR(of_long("\"conversation\":\"conv_1\",", 10, 10, store), "ok at : ; kept");
+    CHECK_STR(
+        of_long("\"conversation\":\"conv_1\",", LIMIT_STORED_RESPONSE_BYTES, 10, store),
+        "limit at conversation: the conversation may have 16 MiB with this input; begin another; not kept");
+    response_store_destroy(store);
+}
+
 /* ---- tools ---- */
 
 static err_code offer(size_t n, err_detail *d)
@@ -290,8 +424,41 @@ static err_code offer(size_t n, err_detail *d)
     return err;
 }
 
+/* Tools as the template gets them. */
+static const char *template_tools(const char *fields)
+{
+    static char text[1024];
+    char body[1024];
+    api_request r;
+    err_detail d = {0};
+    bytes out = {.data = text, .cap = sizeof text - 1, .max = sizeof text - 1};
+    snprintf(body, sizeof body, "{\"input\":\"q\",%s}", fields);
+    api_request_init(&r);
+    CHECK_OK(responses_request_parse(&r, body, strlen(body), false, NULL, &d), d);
+    text[0] = '\0';
+    if (r.in->tools) {
+        json_write(&out, r.in->tools);
+    }
+    api_request_deinit(&r);
+    return text;
+}
+
 static void test_tools(void)
 {
+#define FLAT(name)                                                                                           \
+    "{\"type\":\"function\",\"name\":\"" name                                                                \
+    "\",\"strict\":true,\"description\":\"d\",\"parameters\":{},\"more\":1}"
+#define NESTED(name)                                                                                         \
+    "{\"type\":\"function\",\"function\":{\"name\":\"" name                                                  \
+    "\",\"description\":\"d\",\"parameters\":{},\"more\":1}}"
+#define ALLOWED(mode, name)                                                                                  \
+    "\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"" mode                                           \
+    "\",\"tools\":[{\"type\":\"function\",\"name\":\"" name "\"}]}"
+    CHECK_STR(template_tools("\"tools\":[" FLAT("f") "," FLAT("g") "]"), "[" NESTED("f") "," NESTED("g") "]");
+    CHECK_STR(template_tools("\"tools\":[" FLAT("f") "," FLAT("g") "]," ALLOWED("auto", "g")),
+              "[" NESTED("g") "]");
+    CHECK_STR(template_tools("\"tools\":[" FLAT("f") "],\"tool_choice\":\"none\""), "");
+    CHECK_STR(template_tools("\"tools\":[]"), "");
     err_detail d;
     CHECK_OK(offer(LIMIT_TOOLS, &d), d);
     CHECK_INT(offer(LIMIT_TOOLS + 1, &d), ERR_INVALID);
@@ -357,6 +524,8 @@ int main(void)
     test_talks();
     test_stored();
     test_dropped();
+    test_files();
+    test_large();
     test_tools();
     test_answers();
     CHECK_DONE();

@@ -29,6 +29,7 @@ enum {
     FORCED,
     THREAD,
     ITEMS,
+    FILES,
     DIALECTS
 };
 
@@ -146,9 +147,39 @@ typedef struct reading {
     char whole[8192]; /* of the request without a failure */
 } reading;
 
+/* An uploaded text and an uploaded image, as their names are known. */
+static file_store *files;
+static char file_ids[2][FILE_ID_MAX];
+
+static void fill_files(void)
+{
+    static const char *const TEXTS[] = {WORDS, "GIF89a " WORDS};
+    files = file_store_create(
+        &(file_store_options){.dir = "/tmp", .max_bytes = 1 << 20, .quota = 1 << 20, .expire_s = 60});
+    for (size_t i = 0; i < 2; i++) {
+        stored_file kept;
+        err_detail d = {0};
+        file_writer *w = NULL;
+        const size_t n = strlen(TEXTS[i]);
+        const file_facts facts = {.name = "a", .purpose = "user_data"};
+        CHECK_OK(file_store_reserve(files, 0, n, &d), d);
+        CHECK_OK(file_writer_create(&w, "/tmp", n, &d), d);
+        CHECK_OK(file_writer_add(w, TEXTS[i], n, &d), d);
+        CHECK_OK(file_store_add(files, w, n, &facts, &kept, &d), d);
+        snprintf(file_ids[i], sizeof file_ids[i], "%s", kept.id);
+    }
+}
+
 static err_code parse(api_request *r, completion_prompt *prompt, int dialect, err_detail *d)
 {
-    const char *body = BODIES[dialect];
+    char with_files[1024];
+    snprintf(with_files, sizeof with_files,
+             "{\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"document\","
+             "\"source\":{\"type\":"
+             "\"file\",\"file_id\":\"%s\"}},{\"type\":\"image\",\"source\":{\"type\":\"file\",\"file_id\":\"%"
+             "s\"}}]}]}",
+             file_ids[0], file_ids[1]);
+    const char *body = dialect == FILES ? with_files : BODIES[dialect];
     const size_t len = strlen(body);
     switch (dialect) {
     case CHAT:
@@ -159,6 +190,7 @@ static err_code parse(api_request *r, completion_prompt *prompt, int dialect, er
         return completion_request_parse(r, prompt, body, len, NULL, d);
     case MESSAGES:
     case THREAD:
+    case FILES:
         return messages_request_parse(r, body, len, true, NULL, d);
     case OLLAMA:
         return ollama_request_parse(r, body, len, false, NULL, d);
@@ -181,6 +213,7 @@ static err_code read_one(void *context)
     api_request_init(&r);
     r.response_store = store;
     r.form = &TOOL_FORM_HERMES;
+    r.files = files;
     err_code err = parse(&r, &prompt, one->dialect, &d);
     if (err == ERR_OK) {
         digest(now, sizeof now, &r, &prompt);
@@ -200,6 +233,7 @@ static err_code read_one(void *context)
 int main(void)
 {
     fill_store();
+    fill_files();
     for (int dialect = 0; dialect < DIALECTS; dialect++) {
         reading one = {.dialect = dialect};
         CHECK_INT(read_one(&one), ERR_OK);
@@ -207,5 +241,6 @@ int main(void)
         CHECK(alloc_fail_each(read_one, &one, 5000) > 3); /* our own, behind a sanitizer */
     }
     response_store_destroy(store);
+    file_store_destroy(files);
     CHECK_DONE();
 }
