@@ -3,7 +3,10 @@
 
 #include "base/limits.h"
 #include "server/protocol/dialects/chat_request.h"
-#include "tests/check.h"
+#include "server/protocol/dialects/completion_request.h"
+#include "server/protocol/dialects/messages_request.h"
+#include "server/protocol/dialects/responses_request.h"
+#include "tests/recorded.h"
 
 #define ZEROS ",\"presence_penalty\":0,\"frequency_penalty\":0"
 #define HEAD  "{\"model\":\"m\",\"stream\":true,\"stream_options\":{\"include_usage\":true}"
@@ -320,8 +323,68 @@ static void test_engines(void)
     }
 }
 
+/* A line is a dialect and a body in it: "<other vllm {...}", what is sent to which engines, or why it is not. */
+static void tell(void *ctx, bytes *out, const char *line, size_t len)
+{
+    (void)ctx;
+    const size_t n = strcspn(line, " ");
+    if (*line == '#' || n >= len) {
+        return;
+    }
+    bytes said[5], names[5];
+    size_t n_said = 0;
+    for (upstream_engine e = UPSTREAM_OTHER; e <= UPSTREAM_PARLEY; e++) {
+        api_request r;
+        err_detail d = {0};
+        completion_prompt ids = {0};
+        const char *body = line + n + 1;
+        const size_t n_body = len - n - 1;
+        bytes text = bytes_empty(LIMIT_BODY_BYTES);
+        api_request_init(&r);
+        r.form = tool_form_find("hermes");
+        err_code err = *line == 'c'   ? chat_request_parse(&r, body, n_body, NULL, &d)
+                       : *line == 'm' ? messages_request_parse(&r, body, n_body, true, NULL, &d)
+                       : *line == 'r' ? responses_request_parse(&r, body, n_body, false, NULL, &d)
+                                      : completion_request_parse(&r, &ids, body, n_body, NULL, &d);
+        upstream_media media = {.engine = e};
+        const upstream_facts facts = {.server = "gpu", .model = "m", .engine = e, .media = &media};
+        const upstream_prompt prompt = {.text = ids.text, .ids = ids.ids, .n_ids = ids.n_ids};
+        bool is_parsed = !err;
+        if (is_parsed) {
+            upstream_media_begin(&media, r.in, UPSTREAM_VIDEO_AUTO, UPSTREAM_UNKNOWN);
+            err = upstream_request_write(&text, &r, &prompt, &facts, &d);
+        }
+        if (err) {
+            bytes_clear(&text);
+            bytes_printf(&text, "%s%s of %s: %s", is_parsed ? "" : "not read: ", err_name(err), d.param,
+                         d.text);
+        } else {
+            CHECK(strncmp(bytes_str(&text), HEAD, sizeof HEAD - 1) == 0);
+            bytes_consume(&text, sizeof HEAD - 1);
+        }
+        size_t i = 0;
+        while (i < n_said && strcmp(bytes_str(&said[i]), bytes_str(&text)) != 0) {
+            i++;
+        }
+        if (i == n_said) {
+            said[n_said] = text;
+            names[n_said++] = bytes_empty(64);
+        } else {
+            bytes_deinit(&text);
+        }
+        bytes_printf(&names[i], "%s ", upstream_engine_name(e));
+        api_request_deinit(&r);
+    }
+    for (size_t i = 0; i < n_said; i++) {
+        bytes_printf(out, "<%s%s\n", n_said > 1 ? bytes_str(&names[i]) : "", bytes_str(&said[i]));
+        bytes_deinit(&said[i]);
+        bytes_deinit(&names[i]);
+    }
+}
+
 int main(void)
 {
+    recorded_answers(PARLEY_SOURCE_DIR "/tests/server/upstream/asked.txt", tell, NULL);
     test_sampling();
     test_thinking();
     test_forms();
