@@ -1,5 +1,6 @@
 #include "server/protocol/conversation.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -95,9 +96,8 @@ static void match_result(conversation *c, const char *id, size_t message, const 
                      id);
     } else {
         c->calls[call].answered = true;
-        if (message < c->cap) {
-            c->order[message] = call;
-        }
+        assert(message < c->cap); /* there are calls, so no message was left out */
+        c->order[message] = call;
     }
 }
 
@@ -106,7 +106,7 @@ static void sort_results(conversation *c)
 {
     chat_message *m = c->r->in->messages;
     size_t *order = c->order;
-    for (size_t i = 1; i < c->r->in->n_messages && i < c->cap; i++) {
+    for (size_t i = 1; i < c->r->in->n_messages; i++) {
         for (size_t k = i;
              m[k].role == CHAT_TOOL && k > 0 && m[k - 1].role == CHAT_TOOL && order[k - 1] > order[k]; k--) {
             const chat_message message = m[k];

@@ -101,9 +101,10 @@ static size_t list_tokens(const tool_form *form, const char **tokens)
     for (size_t i = 0; i < TOOL_CLOSERS && form->closers[i]; i++) {
         tokens[n++] = form->closers[i];
     }
-    for (size_t i = 0; form->inner && form->inner[i] && n < FORM_TOKENS; i++) {
+    for (size_t i = 0; form->inner && form->inner[i]; i++) {
         tokens[n++] = form->inner[i];
     }
+    assert(n <= FORM_TOKENS);
     return n;
 }
 
@@ -120,7 +121,8 @@ bool tool_form_reads(const tool_form *form, const char *text, size_t len)
 
 static void add_part(grammar_spec *parts, size_t *n, grammar_spec_kind kind, const char *text)
 {
-    if (text[0] && *n < CALL_PARTS) {
+    if (text[0]) {
+        assert(*n < CALL_PARTS);
         parts[(*n)++] = (grammar_spec){.kind = kind, .text = text};
     }
 }

@@ -143,11 +143,13 @@ static void end_word(tool_reader *r)
 /* One byte inside a string. */
 static void string_byte(tool_reader *r, bytes *out, char c)
 {
-    if (r->escaped) {
+    if ((unsigned char)c < 0x20) {
+        bytes_append_str(out, r->escaped ? "\\" : ""); /* then a backslash stands in front of it */
+        r->escaped = false;
+        tool_value_escape(out, &c, 1);
+    } else if (r->escaped) {
         r->escaped = false;
         bytes_append_char(out, c);
-    } else if ((unsigned char)c < 0x20) {
-        tool_value_escape(out, &c, 1);
     } else {
         r->escaped = c == '\\';
         r->in_string = c != '"';

@@ -232,6 +232,8 @@ static const odd_case ODD_JSON[] = {
     {&TOOL_FORM_MISTRAL, "[TOOL_CALLS]now[ARGS]", "[now {}]"},
     {&TOOL_FORM_MISTRAL, "[TOOL_CALLS]now[ARGS]{\"t\": True, \"n\": None}",
      "[now {\"t\": true, \"n\": null}]"},
+    {&TOOL_FORM_MISTRAL, "[TOOL_CALLS]now[ARGS]{\"a\": \"x\\\ny\\\tz\\\\\n\"}",
+     "[now {\"a\": \"x\\\\\\ny\\\\\\tz\\\\\\n\"}]"},
     {&TOOL_FORM_MISTRAL, "[TOOL_CALLS]two words[ARGS]{}", "C{[TOOL_CALLS]two words[ARGS]{}}"},
     {&TOOL_FORM_MISTRAL, "[TOOL_CALLS]", "C{[TOOL_CALLS]}"},
     {&TOOL_FORM_MISTRAL, "[TOOL_CALLS]now", "C{[TOOL_CALLS]now}"},

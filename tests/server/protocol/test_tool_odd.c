@@ -220,6 +220,61 @@ static void tell_places(bytes *record)
     bytes_deinit(&now);
 }
 
+/* Zeros where something else decides what comes next. */
+static void tell_zeros(bytes *record)
+{
+#define WITH_ZEROS(text) text, sizeof(text) - 1
+    static const struct {
+        const tool_form *form;
+        const char *text;
+        size_t len;
+    } ROWS[] = {
+        {&TOOL_FORM_LFM2, WITH_ZEROS("<|tool_call_start|>[find(city='a\\\0b', city='\\x4\0', city=\0'a')]")},
+        {&TOOL_FORM_LFM2, WITH_ZEROS("<|tool_call_start|>[find(tags=[1,\0], tags=[1, \0 2], tags=[\0])]")},
+        {&TOOL_FORM_LFM2,
+         WITH_ZEROS("<|tool_call_start|>[find(opts={'a':tr\0ue}, ratio=1\0, metric=\0True)]")},
+        {&TOOL_FORM_LFM2, WITH_ZEROS("<|tool_call_start|>\0[now()]")},
+        {&TOOL_FORM_LFM2, WITH_ZEROS("<|tool_call_start|>[now()\0, now()]")},
+        {&TOOL_FORM_LFM2, WITH_ZEROS("<|tool_call_start|>[now(),\0now()]")},
+        {&TOOL_FORM_GEMMA4, WITH_ZEROS("<|tool_call>call:find{opts:{a:1,\0b:2},tags:[\0'x']}<tool_call|>")},
+        {&TOOL_FORM_GEMMA4,
+         WITH_ZEROS("<|tool_call>call:find{opts:\0{a:1}}<tool_call|>\0<|tool_call>call:now{}")},
+        {&TOOL_FORM_HERMES,
+         WITH_ZEROS(
+             "<tool_call>{\"name\": \"find\", \"arguments\": {\"city\": \"a\\\0\", \"days\": 1\0 2}}")},
+        {&TOOL_FORM_HERMES,
+         WITH_ZEROS("<tool_call>{\"x\": \0, \"y\": \"a\0\", \"name\": \"now\"}</tool_call>\0\n<tool_call>")},
+        {&TOOL_FORM_HERMES, WITH_ZEROS("\0<think>\0why\0</think>\0ok")},
+        {&TOOL_FORM_HERMES, WITH_ZEROS("<think>why \0\n</think>\n\0ok \0")},
+        {&TOOL_FORM_XML, WITH_ZEROS("<function=\0now>\n</function><function= now\0>\n</function>")},
+        {&TOOL_FORM_XML,
+         WITH_ZEROS("<function=now>\0<parameter=a>\0\n\0</parameter>\0</function>\0</tool_call>")},
+        {&TOOL_FORM_XML,
+         WITH_ZEROS("<function=find><parameter=days>\0003</parameter><parameter=metric>true\0</parameter>")},
+        {&TOOL_FORM_MINIMAX,
+         WITH_ZEROS("<minimax:tool_call><invoke name=\0\"find\"><parameter name=\"\0city\">a</parameter>")},
+        {&TOOL_FORM_KIMI,
+         WITH_ZEROS("<|tool_call_begin|>functions.now:\0<|tool_call_argument_begin|>{}<|tool_call_end|>")},
+        {&TOOL_FORM_MISTRAL, WITH_ZEROS("[TOOL_CALLS]now\0[ARGS]{}[TOOL_CALLS]now[ARGS]\0{}")},
+        {&TOOL_FORM_HARMONY,
+         WITH_ZEROS(
+             "<|channel|>final\0<|message|>a<|end|><|channel|>commentary to=functions.now\0<|message|>{}")},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        const reply_rules rules = {.form = ROWS[i].form,
+                                   .think = tool_writer_think(ROWS[i].form),
+                                   .may_think = true,
+                                   .tools = tools};
+        bytes now = bytes_empty(1 << 16);
+        append_shown(record, ROWS[i].text, ROWS[i].len);
+        bytes_append_str(record, "\n    ");
+        outcome(&now, &rules, ROWS[i].text, ROWS[i].len, false);
+        append_shown(record, bytes_str(&now), now.len);
+        bytes_append_char(record, '\n');
+        bytes_deinit(&now);
+    }
+}
+
 static void test_odd_bytes(void)
 {
     static const size_t LONG[] = {TOOL_NAME_BYTES - 1,  TOOL_NAME_BYTES,      TOOL_NAME_BYTES + 1,
@@ -247,6 +302,7 @@ static void test_odd_bytes(void)
     bytes_append_char(&record, '\n');
     tell_deep(&record);
     tell_places(&record);
+    tell_zeros(&record);
     recorded_check("server/protocol/odd_calls.txt", bytes_str(&record));
     bytes_deinit(&record);
     bytes_deinit(&text);
