@@ -588,6 +588,126 @@ static void test_limits(void)
     CHECK_INT(net_connections(server), 0);
 }
 
+/* Nobody wants to hear that the client of a stream sends no more, nor what is sent. */
+static void test_half_closed_unheard(void)
+{
+    const int fd = begin_stream(0);
+    logged[0] = '\0';
+    (void)is_closed(fd);
+    stream(fd, 0, false);
+    shutdown(fd, SHUT_WR);
+    pass(3);
+    CHECK_INT(at.half_closed, 0);
+    CHECK_STR(logged, "");
+    CHECK(!is_closed(fd));
+    close(fd);
+    pass(1);
+}
+
+/* What is asked of a connection that is gone, or not so far, does nothing. */
+static void test_unknown(void)
+{
+    static const net_reply yes = {
+        .status = 200, .content_type = "text/plain", .body = "yes", .body_bytes = 3};
+    for (int is_known = 0; is_known < 2; is_known++) {
+        const int fd = client();
+        say(fd, HEAD("GET", "/") "\r\n");
+        const uint64_t conn = is_known ? at.conn : at.conn + 1000;
+        net_stream_body(server, conn);
+        net_want_write(server, conn); /* of who waits for a reply */
+        net_close_socket(server, conn, 1000, "no socket");
+        net_pause(server, conn, true);
+        net_pause(server, conn, false);
+        shutdown(fd, SHUT_WR); /* is read when the reply has gone, and not before */
+        pass(0.2);
+        const int closed = at.closed;
+        if (!is_known) {
+            net_abort(server, conn);
+            net_send_reply(server, conn, &yes);
+            net_begin_stream(server, conn, 200, "text/plain", NULL);
+        }
+        pass(0.2);
+        CHECK(!is_closed(fd));
+        CHECK_INT(at.closed, closed);
+        reply("yes");
+        net_send_reply(server, at.conn, &yes); /* once */
+        pass(1);
+        CHECK(is_closed(fd));
+        const char *body = strstr(seen, "\r\n\r\nyes");
+        CHECK(body && !body[7]);
+        close(fd);
+        pass(1);
+    }
+}
+
+/* Messages: in pieces, too long, of the wrong kind, behind the end; and long ones of the server. */
+static void test_frames(void)
+{
+    static char large[1 << 18];
+    static const struct {
+        unsigned char kind; /* of the first piece */
+        size_t pieces[3];   /* 0: no more */
+        const char *close;  /* NULL: it is a message */
+    } ROWS[] = {
+        {1, {2}, NULL},
+        {1, {2, 3, 4}, NULL},
+        {1, {65536}, NULL},
+        {1, {65537}, "message too large"},
+        {1, {65000, 536}, NULL},
+        {1, {65000, 537}, "message too large"},
+        {1, {30000, 30000, 5537}, "message too large"},
+        {2, {2}, "binary frames are not understood"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        const int fd = open_socket(), messages = at.messages;
+        for (size_t k = 0; k < 3 && ROWS[i].pieces[k]; k++) {
+            const size_t n = ROWS[i].pieces[k];
+            size_t m = 0;
+            const bool is_last = k == 2 || !ROWS[i].pieces[k + 1];
+            CHECK_INT(at.messages, messages);
+            large[m++] = (char)((is_last ? 0x80 : 0) | (k == 0 ? ROWS[i].kind : 0));
+            large[m++] = (char)(0x80 | (n < 126 ? n : n < 65536 ? 126 : 127));
+            for (int byte = n < 126 ? 0 : n < 65536 ? 2 : 8; byte-- > 0;) {
+                large[m++] = (char)(n >> 8 * byte);
+            }
+            memset(large + m, 0, 4); /* the mask */
+            memset(large + m + 4, 'x', n);
+            m += 4 + n;
+            for (size_t sent = 0; sent < m;) {
+                const size_t step = m - sent < 20000 ? m - sent : 20000;
+                const ssize_t got = send(fd, large + sent, step, MSG_NOSIGNAL);
+                sent += got > 0 ? (size_t)got : m;
+                pass(0.1);
+            }
+        }
+        CHECK_INT(at.messages, messages + !ROWS[i].close);
+        CHECK(is_closed(fd) == false || ROWS[i].close);
+        CHECK((memmem(seen, 200, ROWS[i].close ? ROWS[i].close : "?",
+                      ROWS[i].close ? strlen(ROWS[i].close) : 1) != NULL) == (ROWS[i].close != NULL));
+        close(fd);
+        pass(25);
+    }
+    int fd = open_socket();
+    CHECK(!net_is_sending(server)); /* it is open, and nothing has to be sent */
+    feed(MUCH);                     /* more than what lies in the system's buffers */
+    net_close_socket(server, at.conn, 1000, "first");
+    net_close_socket(server, at.conn, 1001, "second");
+    const int messages = at.messages;
+    CHECK(send(fd, HI, strlen(HI), MSG_NOSIGNAL) > 0); /* too late */
+    pass(1);
+    CHECK_INT(at.messages, messages);
+    CHECK(net_is_sending(server));
+    static char all[MUCH + (1 << 16)];
+    size_t n_all = 0;
+    for (ssize_t n; (n = recv(fd, all + n_all, sizeof all - n_all, MSG_DONTWAIT)) > 0; pass(0.1)) {
+        n_all += (size_t)n;
+    }
+    CHECK(n_all > MUCH && memmem(all + MUCH, n_all - MUCH, "first", 5) &&
+          !memmem(all + MUCH, n_all - MUCH, "second", 6));
+    close(fd);
+    pass(25);
+}
+
 int main(void)
 {
     log_set_level(LOG_OFF);
@@ -607,7 +727,14 @@ int main(void)
     test_pause();
     test_upgrade();
     test_limits();
+    test_unknown();
+    test_frames();
     net_close(server);
+    is_plain = true;
+    open_server(false);
+    test_half_closed_unheard();
+    net_close(server);
+    is_plain = false;
     send_rate = 20000; /* more than what lies in the system's buffers, in all of the time */
     open_server(false);
     test_rates();

@@ -73,6 +73,30 @@ static void test_faults(void)
     }
 }
 
+/* What stands beside the data is read for a while only: of extensions and trailers together. */
+static void test_idle(void)
+{
+    enum { MOST = 8192 };
+    static char text[MOST + 64];
+    for (size_t more = 0; more < 2; more++) {
+        for (size_t behind = 0; behind <= MOST;
+             behind += MOST / 2) { /* as a trailer; the rest is an extension */
+            net_chunked c = {0};
+            bytes out = bytes_empty(100);
+            size_t n = (size_t)snprintf(text, sizeof text, "0;");
+            memset(text + n, 'e', MOST - behind);
+            n += MOST - behind;
+            n += (size_t)snprintf(text + n, sizeof text - n, "\r\n");
+            memset(text + n, 't', behind + more);
+            n += behind + more;
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s\r\n", behind + more ? "\r\n" : "");
+            feed(&c, &out, text, n);
+            CHECK_INT(c.state, more ? NET_CHUNKED_BAD : NET_CHUNKED_DONE);
+            bytes_deinit(&out);
+        }
+    }
+}
+
 /* ---- every input up to a length ---- */
 
 enum { EVERY_BYTES = 8 };
@@ -231,6 +255,7 @@ int main(void)
 {
     test_bodies();
     test_faults();
+    test_idle();
     test_every_text();
     test_every_byte();
     CHECK_DONE();

@@ -1,5 +1,6 @@
 /* net: what comes of exchanges with a client when a call of the system or of libwebsockets, or an allocation, fails once: what
- * the client hears, what the server's callbacks hear, and that nothing is left behind. All of it is recorded. */
+ * the client hears, what the server's callbacks hear, and that nothing is left behind. Then heads of each kind, words for
+ * each status, memory that is in use. All of it is recorded. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include "tests/one_fails.h"
 #include "tests/open_files.h"
 #include "tests/recorded.h"
+#include "tests/said.h"
 #include "tests/server/net/test_net.h"
 
 /* ---- what fails ---- */
@@ -625,6 +627,70 @@ static void test_busy(void)
     memory = NULL;
 }
 
+/* Each address has its own limit. */
+static void test_addresses(void)
+{
+    static const char *const FROM[] = {"127.0.0.2", "127.0.0.3", "127.0.0.2", "127.0.0.2", "127.0.0.3"};
+    static const bool REFUSED[] = {false, false, false, true, false};
+    int fds[ARRAY_LEN(FROM)];
+    CHECK_INT(try_open(true), ERR_OK);
+    for (size_t i = 0; i < ARRAY_LEN(FROM); i++) {
+        struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)net_port(server))},
+                           from = {.sin_family = AF_INET};
+        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        CHECK(inet_pton(AF_INET, FROM[i], &from.sin_addr) == 1);
+        fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+        CHECK(bind(fds[i], (void *)&from, sizeof from) == 0 && connect(fds[i], (void *)&to, sizeof to) == 0);
+        pass(0.1);
+        CHECK_INT(is_closed(fds[i]), REFUSED[i]);
+    }
+    CHECK_INT(net_connections(server), 4);
+    for (size_t i = 0; i < ARRAY_LEN(FROM); i++) {
+        close(fds[i]);
+    }
+    net_close(server);
+}
+
+/* More callers at once than are taken at once. */
+static void test_crowd(void)
+{
+    enum { CALLERS = 40 };
+    int fds[CALLERS], n = 0;
+    CHECK_INT(try_open(false), ERR_OK);
+    for (int i = 0; i < CALLERS; i++) {
+        fds[i] = caller();
+    }
+    pass(1);
+    for (int i = 0; i < CALLERS; i++) {
+        n += is_closed(fds[i]);
+        close(fds[i]);
+    }
+    CHECK_INT(n, CALLERS - CLIENTS);
+    pass(1);
+    CHECK_INT(net_connections(server), 0);
+    net_close(server);
+}
+
+/* What libwebsockets says goes to the log, but for what it says of each WebSocket. */
+static void test_log(void)
+{
+    log_set_level(LOG_INFO);
+    said_begin();
+    _lws_log(LLL_ERR, "odd: %s\n\n", "a client");
+    _lws_log(LLL_WARN, "hm");
+    _lws_log(LLL_ERR, "lws_adopt_socket_readbuf: all is well\n");
+    _lws_log(LLL_ERR, "\n");
+    said_end();
+    log_set_level(LOG_OFF);
+    CHECK_HAS(said_err, "odd: a client\n");
+    CHECK_HAS(said_err, "hm\n");
+    CHECK(!strstr(said_err, "all is well"));
+    const char *odd = strstr(said_err, "odd");
+    CHECK(odd && odd - said_err > 5 && !strstr(odd, "\n\n"));
+    CHECK_HAS(said_err, " INFO net odd");
+    CHECK_HAS(said_err, " WARN net hm");
+}
+
 int main(void)
 {
     log_set_level(LOG_OFF);
@@ -643,6 +709,9 @@ int main(void)
     test_small_pieces();
     test_statuses();
     test_busy();
+    test_addresses();
+    test_crowd();
+    test_log();
     recorded_check("server/net/failures.txt", bytes_str(&all));
     bytes_deinit(&all);
     ledger_destroy(room);

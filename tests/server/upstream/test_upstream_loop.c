@@ -201,6 +201,9 @@ static bool world(void)
         break;
     default:
         if (!all->closing) {
+            for (const upstream_run *run = all->runs; run; run = run->next) {
+                tell("%d is not over", (int)run->request->id);
+            }
             all->closing = true;
             http_client_wake(all->client);
         }
@@ -339,7 +342,8 @@ static void test_ends(void)
     CHECK_INT(made_up_gone, 1);
     HEARS(url[0], 0, "1.00 asked 0\n2.00 1 cancelled\n", {0, 'A', 0, MUTE}, {1, 'S', 1, NULL},
           {2, 'C', 1, NULL}, {3, 'E', 0, NULL});
-    HEARS(url[0], 0, "1.00 asked 0\n1.00 1 begun\n1.00 1 a\n", /* this side ends: nobody is left to hear it */
+    HEARS(url[0], 0, /* this side ends: nobody is left to hear it */
+          "1.00 asked 0\n1.00 1 begun\n1.00 1 a\n3.00 1 is not over\n",
           {0, 'A', 0, EVENTS_HEAD DELTA("a") MUTE}, {1, 'S', 1, NULL}, {3, 'E', 0, NULL});
     HEARS(url[0], 0,
           "1.00 asked 0\n1.00 1 begun\n1.00 1 a\n"
@@ -364,7 +368,7 @@ static void test_ends(void)
           strtod(at + 4, NULL) < 16); /* libcurl looks at some seconds together */
     HEARS(url[0], 0,
           "1.00 asked 0\n1.00 1 begun\n1.00 1 a\n1.00 1 stop\n3.00 asked 0\n3.00 2 begun\n3.00 2 a\n3.00 2 "
-          "stop\n",
+          "stop\n4.00 2 is not over\n4.00 1 is not over\n", /* their server has not hung up */
           {0, 'A', 0, EVENTS_HEAD DELTA("a") STOP DELTA("behind the end") MUTE}, {1, 'S', 1, NULL},
           {2, 'C', 1, NULL}, {3, 'S', 2, NULL}, {4, 'E', 0, NULL});
     HEARS("http://127.0.0.1:1", 0,
@@ -415,7 +419,8 @@ static void test_replicas(void)
           "8.00 asked 2\n8.00 6 begun\n"
           "9.00 0 is up, 2 run, 2 sent, 0 failed, 0 followed\n"
           "9.00 1 is up, 0 run, 2 sent, 0 failed, 0 followed\n"
-          "9.00 2 is up, 1 run, 2 sent, 0 failed, 0 followed\n",
+          "9.00 2 is up, 1 run, 2 sent, 0 failed, 0 followed\n"
+          "9.00 6 is not over\n9.00 4 is not over\n9.00 1 is not over\n",
           {0, 'A', 0, EVENTS_HEAD MUTE}, {0, 'A', 1, EVENTS_HEAD MUTE}, {0, 'A', 2, EVENTS_HEAD MUTE},
           {1, 'S', 1, "a"}, {2, 'S', 2, "b"}, {3, 'S', 3, "c"}, {4, 'S', 4, "d"}, {5, 'C', 2, NULL},
           {6, 'S', 5, "e"}, {7, 'C', 3, NULL}, {7.5, 'C', 5, NULL}, {8, 'S', 6, "f"}, {9, 'R', 0, NULL},
