@@ -1,4 +1,5 @@
-/* reply_json, ollama_reply: figures as every dialect writes them, from made-up ones. */
+/* reply_json, ollama_reply: figures as every dialect writes them, from made-up ones; odd answers as each says them; what comes of
+ * conversations whose keeper fails. */
 #include "server/protocol/reply_json.h"
 
 #include "server/protocol/dialects/chat_reply.h"
@@ -6,6 +7,7 @@
 #include "server/protocol/dialects/messages_reply.h"
 #include "server/protocol/dialects/ollama_reply.h"
 #include "server/protocol/dialects/responses_reply.h"
+#include "server/protocol/dialects/talks.h"
 #include "tests/check.h"
 #include "tests/recorded.h"
 
@@ -379,6 +381,121 @@ static void test_answers(void)
     bytes_deinit(&record);
 }
 
+/* ---- conversations, whatever keeps them fails ---- */
+
+typedef enum step { NO_STEP, GET, PUT, ADD, REMOVE, STEPS } step;
+
+static struct {
+    step fails;
+    bytes kept, steps;
+} keeper;
+
+static err_code take_step(step now, const char *id, const bytes *text, err_detail *d)
+{
+    static const char *const NAMES[] = {"", "get", "put", "add", "remove"};
+    bytes_printf(&keeper.steps, "  %s %s %s\n", NAMES[now], id, text ? bytes_str((bytes *)text) : "");
+    return keeper.fails == now ? err_set(d, ERR_IO, "the disk is gone") : ERR_OK;
+}
+
+static err_code get_kept(void *ctx, uint64_t scope, const char *id, bytes *text, err_detail *d)
+{
+    CHECK(ctx == &keeper && scope == 7);
+    const err_code err = take_step(GET, id, NULL, d);
+    bytes_append(text, keeper.kept.data, err ? 0 : keeper.kept.len);
+    return err;
+}
+
+static err_code put_kept(void *ctx, uint64_t scope, const char *id, const bytes *text, err_detail *d)
+{
+    CHECK(ctx == &keeper && scope == 7);
+    return take_step(PUT, id, text, d);
+}
+
+static err_code add_kept(void *ctx, uint64_t scope, const char *id, const bytes *items, err_detail *d)
+{
+    CHECK(ctx == &keeper && scope == 7);
+    return take_step(ADD, id, items, d);
+}
+
+static err_code remove_kept(void *ctx, uint64_t scope, const char *id, err_detail *d)
+{
+    CHECK(ctx == &keeper && scope == 7);
+    return take_step(REMOVE, id, NULL, d);
+}
+
+static void tell_talk(bytes *record, talk_verb verb, const char *id, const char *item, const char *body)
+{
+    static const char *const VERBS[] = {"create", "get",      "update",      "delete", "list",
+                                        "add",    "get item", "delete item", "extend"};
+    const talk_keeper k = {
+        .ctx = &keeper, .get = get_kept, .put = put_kept, .add = add_kept, .remove = remove_kept};
+    talk_order o = {.verb = verb, .scope = 7, .page = {.limit = 2}, .body = bytes_empty(1000)};
+    err_detail d = {0};
+    snprintf(o.id, sizeof o.id, "%s", id);
+    snprintf(o.item, sizeof o.item, "%s", item);
+    snprintf(o.after, sizeof o.after, "%s", verb == TALK_LIST ? item : "");
+    bytes_append_str(&o.body, body);
+    bytes_clear(&keeper.steps);
+    const err_code err = talk_run(&o, &k, &out, &d);
+    bytes_printf(record, "%s %s %s %s: %s %s %s\n", VERBS[verb], id, item, body, err_name(err), d.param,
+                 d.text);
+    append_steady(record, bytes_str(&keeper.steps));
+    const char *reply = written();
+    append_steady(record, err == ERR_OK ? reply : "");
+    talk_order_deinit(&o);
+}
+
+static void test_talks(void)
+{
+    static const char KEPT[] =
+        "{\"created_at\":5,\"metadata\":{\"a\":\"b\"}},{\"id\":\"i1\",\"role\":\"user\",\"content\":\"q\"},"
+        "{\"id\":\"i2\",\"role\":\"assistant\",\"content\":\"r\"},{\"id\":\"i3\",\"type\":\"reasoning\"}";
+    static const char *const BODIES[] = {"{}",
+                                         "[]",
+                                         "{",
+                                         "{\"items\":[]}",
+                                         "{\"items\":[{\"role\":\"user\",\"content\":\"s\"}]}",
+                                         "{\"items\":[{\"role\":\"user\",\"content\":\"s\"},5,6]}",
+                                         "{\"items\":[{\"type\":\"odd\"},5]}",
+                                         "{\"metadata\":{\"k\":\"v\"}}",
+                                         "{\"metadata\":5}",
+                                         "{\"metadata\":{},\"items\":5}"};
+    bytes record = bytes_empty(1 << 20);
+    keeper.kept = keeper.steps = bytes_empty(1 << 16);
+    bytes_append_str(&keeper.kept, KEPT);
+    for (step fails = NO_STEP; fails < STEPS; fails++) {
+        keeper.fails = fails;
+        bytes_printf(&record, "---- failing: %d\n", (int)fails);
+        for (size_t i = 0; i < (fails ? 5 : ARRAY_LEN(BODIES)); i++) {
+            const size_t which = fails && i == 0 ? 7 : i;
+            tell_talk(&record, TALK_CREATE, "", "", BODIES[which]);
+            tell_talk(&record, TALK_UPDATE, "conv_1", "", BODIES[which]);
+            tell_talk(&record, TALK_ADD, "conv_1", "", BODIES[which]);
+        }
+        for (int k = 0; k < 2; k++) {
+            const char *id = k ? "other" : "conv_1";
+            static const char *const ITEMS[] = {"", "i1", "i3", "none"};
+            tell_talk(&record, TALK_GET, id, "", "");
+            tell_talk(&record, TALK_DELETE, id, "", "");
+            tell_talk(&record, TALK_EXTEND, id, "", "{\"id\":\"n\"}");
+            for (size_t i = 0; i < (k || fails ? 2 : ARRAY_LEN(ITEMS)); i++) {
+                tell_talk(&record, TALK_LIST, id, ITEMS[i], "");
+                tell_talk(&record, TALK_GET_ITEM, id, ITEMS[i], "");
+                tell_talk(&record, TALK_DELETE_ITEM, id, ITEMS[i], "");
+            }
+        }
+    }
+    bytes_clear(&keeper.kept); /* nothing is in it, not even its head */
+    keeper.fails = NO_STEP;
+    tell_talk(&record, TALK_GET, "conv_1", "", "");
+    tell_talk(&record, TALK_LIST, "conv_1", "", "");
+    tell_talk(&record, TALK_UPDATE, "conv_1", "", BODIES[7]);
+    recorded_check("server/protocol/talk_steps.txt", bytes_str(&record));
+    bytes_deinit(&record);
+    bytes_deinit(&keeper.kept);
+    bytes_deinit(&keeper.steps);
+}
+
 int main(void)
 {
     bytes_init(&out, 65536);
@@ -387,5 +504,6 @@ int main(void)
     test_logprob();
     test_ollama();
     test_answers();
+    test_talks();
     CHECK_DONE();
 }
