@@ -59,7 +59,7 @@ bool upstream_base_url(char *out, size_t cap, const char *url)
         return false;
     }
     size_t n = strlen(url);
-    while (n > 0 && url[n - 1] == '/') {
+    while (url[n - 1] == '/') { /* there is a host in front of them */
         n--;
     }
     const char *path = strchr(strstr(url, "://") + 3, '/');
@@ -68,8 +68,7 @@ bool upstream_base_url(char *out, size_t cap, const char *url)
         last--;
     }
     const bool has_version = path && last > path && last[0] == 'v' && isdigit((unsigned char)last[1]);
-    const int written = snprintf(out, cap, "%.*s%s", (int)n, url, has_version ? "" : "/v1");
-    return written > 0 && (size_t)written < cap;
+    return (size_t)snprintf(out, cap, "%.*s%s", (int)n, url, has_version ? "" : "/v1") < cap;
 }
 
 static err_code add_url(upstream_server *s, const char *url, err_detail *d)

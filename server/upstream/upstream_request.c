@@ -38,16 +38,6 @@ static void write_text(writer *w, const chat_part *p)
     bytes_append_json(w->out, p->text, p->text_len);
 }
 
-static bool is_text(const chat_message *m)
-{
-    for (size_t i = 0; i < m->n_parts; i++) {
-        if (m->parts[i].kind != CHAT_TEXT) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* One string where it is one, so that what comes out of the template is what the sender meant. */
 static void write_content(writer *w, const chat_message *m)
 {
@@ -59,7 +49,7 @@ static void write_content(writer *w, const chat_message *m)
         write_text(w, &m->parts[0]);
         return;
     }
-    if (m->is_string && is_text(m)) {
+    if (m->is_string) {
         bytes all = bytes_empty(LIMIT_BODY_BYTES);
         for (size_t i = 0; i < m->n_parts; i++) {
             bytes_append(&all, m->parts[i].text, m->parts[i].text_len);

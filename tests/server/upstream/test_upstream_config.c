@@ -73,6 +73,19 @@ static void test_servers(void)
     TAKEN(.servers = "a=http://h", .local_only = true, .connect_timeout_s = 3, .silence_timeout_s = 4);
     CHECK(c.local_only && c.connect_timeout_s == 3 && c.silence_timeout_s == 4);
     REFUSED("a name is missing", .servers = "http://h");
+    REFUSED("a name is missing", .servers = "http://h/a=b");
+    TAKEN(.servers = "a=http://h,http://g/x=y//");
+    CHECK_INT(c.n_servers, 1);
+    CHECK_STR(c.servers[0].urls[1], "http://g/x=y/v1");
+    char is_long[FETCH_URL_MAX + 64]; /* an address of a few bytes more or less, with its name */
+    for (int n = FETCH_URL_MAX - 1; n <= FETCH_URL_MAX + UPSTREAM_NAME_MAX; n++) {
+        snprintf(is_long, sizeof is_long, "%0*d", n, 0);
+        memcpy(is_long, "a=http://h/", 11);
+        const char *said = read_all((upstream_settings){.servers = is_long});
+        const bool fits = n < FETCH_URL_MAX + 2, is_cut = n >= FETCH_URL_MAX + UPSTREAM_NAME_MAX;
+        CHECK_INT(said[0] == '\0', fits);
+        CHECK_INT(strstr(said, "an address is longer than 4096 bytes") != NULL, is_cut);
+    }
     REFUSED("is no name", .servers = "a/b=http://h");
     REFUSED("is no name", .servers = "=http://h");
     REFUSED("given twice", .servers = "a=http://h,a=http://g");
@@ -148,6 +161,29 @@ static void test_settings(void)
     REFUSED("--upstream-pixels", .servers = two, .pixels = "a=1023");
     REFUSED("--upstream-pixels", .servers = two, .pixels = "a=9x");
     REFUSED("--upstream-pixels", .servers = two, .pixels = "a=");
+    char most[64];
+    snprintf(most, sizeof most, "a=%lld", (long long)LIMIT_IMAGE_PIXELS);
+    TAKEN(.servers = two, .pixels = most);
+    snprintf(most, sizeof most, "a=%lld", (long long)LIMIT_IMAGE_PIXELS + 1);
+    REFUSED("--upstream-pixels", .servers = two, .pixels = most);
+    char is_long[1100]; /* the longest of each list, and one byte more */
+    static const struct {
+        const char *begin, *said;
+        size_t most, place;
+    } LONG[] = {{"a=", "the variable 0", 511, offsetof(upstream_settings, keys)},
+                {"a=", "NAME=VARIABLE", 512, offsetof(upstream_settings, keys)},
+                {"x=a/", "", 1023, offsetof(upstream_settings, models)},
+                {"x=a/", "ALIAS=NAME/ID", 1024, offsetof(upstream_settings, models)},
+                {"a=", "is neither auto", 255, offsetof(upstream_settings, videos)},
+                {"a=", "takes NAME=VALUE", 256, offsetof(upstream_settings, videos)}};
+    for (size_t i = 0; i < ARRAY_LEN(LONG); i++) {
+        upstream_settings settings = {.servers = two};
+        snprintf(is_long, sizeof is_long, "%0*d", (int)LONG[i].most, 0);
+        memcpy(is_long, LONG[i].begin, strlen(LONG[i].begin));
+        memcpy((char *)&settings + LONG[i].place, &(const char *){is_long}, sizeof(const char *));
+        const char *said = read_all(settings);
+        CHECK(LONG[i].said[0] ? strstr(said, LONG[i].said) != NULL : !said[0]);
+    }
 }
 
 static upstream_rules rules;
@@ -238,6 +274,9 @@ static void test_rules(void)
     TAKEN(.servers = "a=http://h", .rules = "when media use a/x");
     CHECK_STR(c.rules.items[0].model, "a/x");
     TAKEN(.servers = "a=http://h", .models = "big=a/x", .rules = "when media use big");
+    TAKEN(.servers = "a=http://h", .models = "big=a/x,other=a/y", .rules = "when media use big");
+    REFUSED("neither an alias", .servers = "a=http://h", .models = "big=a/x,other=a/y",
+            .rules = "when media use none");
 }
 
 static int64_t letters(void *ctx, const char *text, size_t len)
