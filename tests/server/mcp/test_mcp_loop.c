@@ -186,6 +186,18 @@ static void test_orders(void)
     CHECK_INT(made_up_gone, 2);
 }
 
+/* One that is down is tried again when somebody wants it; one that is there is left alone. */
+static void test_retries(void)
+{
+    says = NULL;
+    HEARS("0.0 server/discover\n1.0 server/discover\n3.0 server/discover\n4.0 server/discover\n"
+          "5.0 server/discover\n5.0 initialize\n5.0 notifications/initialized\n5.0 tools/list\n"
+          "6.0 tools/call 10\n6.0 1.0 yes\n"
+          "9.0 DELETE\n",
+          {3.5, 'R', 0, 0, "other"}, {4, 'R', 0, 0, "far"}, {4.5, 'A', 0, 0, TEXT("yes")},
+          {5, 'R', 0, 0, "far"}, {6, 'C', 1, 0, NULL}, {7, 'R', 0, 0, "far"}, {9, 'E', 0, 0, NULL});
+}
+
 int main(void)
 {
     char folder[FOLDER_NAME], path[128];
@@ -204,6 +216,7 @@ int main(void)
     config = c;
     made_up_answer = answer;
     test_orders();
+    test_retries();
     made_up_close();
     mcp_config_destroy(c);
     fetch_stop();
