@@ -238,7 +238,7 @@ static bool take_wishes(mcp *m)
     m->n_cancels = m->cap_cancels = 0;
     for (size_t i = 0; i < m->n_sessions; i++) {
         mcp_session *s = &m->sessions[i];
-        if (m->retries[i] && s->step == STEP_CLOSED) {
+        if (m->retries[i]) { /* where it is not closed that time counts for nothing */
             s->next_try_ms = 0.0;
         }
         m->retries[i] = false;

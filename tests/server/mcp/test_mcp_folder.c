@@ -626,6 +626,70 @@ static void test_shown(void)
     }
 }
 
+/* Paths that begin as the folder's does, or with dots. */
+static void test_odd_paths(void)
+{
+    char text[200], expected[200];
+    put(".x", "dotted", 6);
+    put("..x", "more", 4);
+    CHECK_STR(said(mcp_folder_read, "{\"path\":\".x\"}"), "dotted");
+    CHECK_STR(said(mcp_folder_read, "{\"path\":\"./..x\"}"), "more");
+    CHECK_HAS(said(mcp_folder_read, "{\"path\":\"..\"}"), "!the path may not have ..");
+    snprintf(text, sizeof text, "{\"path\":\"%s/.x\"}", root);
+    CHECK_STR(said(mcp_folder_read, text), "dotted");
+    snprintf(text, sizeof text, "{\"path\":\"%s.x\"}", root); /* is another one, which is looked for inside */
+    snprintf(expected, sizeof expected, "!%s.x: there is nothing of this name", root + 1);
+    CHECK_HAS(said(mcp_folder_read, text), expected);
+    snprintf(text, sizeof text, "{\"path\":\"%s\"}", root);
+    CHECK_STR(said(mcp_folder_read, text), "!this is a folder: list_folder shows what is in it");
+}
+
+/* Of a file that is too large the last line that is read is not the end. */
+static void test_far_end(void)
+{
+    bytes text = bytes_empty(2 * LIMIT_TOOL_FILE_BYTES);
+    char asks[100], expected[200];
+    long long line = 1;
+    while (text.len < LIMIT_TOOL_FILE_BYTES) {
+        bytes_append_str(&text, "0123456789abcde\n");
+        line++;
+    }
+    put("far", text.data, text.len);
+    snprintf(asks, sizeof asks, "{\"path\":\"far\",\"first_line\":%lld}", line - 1);
+    CHECK_STR(said(mcp_folder_read, asks), "0123456789abcde\n");
+    bytes_append_str(&text, "more\n");
+    put("far", text.data, text.len);
+    snprintf(expected, sizeof expected,
+             "0123456789abcde\n\n(cut here, after line %lld; read_file with first_line %lld goes on; the end "
+             "of the file is too far to be read)",
+             line - 1, line);
+    CHECK_STR(said(mcp_folder_read, asks), expected);
+    bytes_deinit(&text);
+}
+
+/* A search that has no memory for one folder of several says that it ended early. */
+static void test_short_search(void)
+{
+    bool more = true;
+    for (int i = 0; i < 5; i++) {
+        char name[16], path[PATH];
+        snprintf(name, sizeof name, i ? "several/%d" : "several", i);
+        snprintf(path, sizeof path, "%s/%s", root, name);
+        CHECK_INT(mkdir(path, 0700), 0);
+        snprintf(path, sizeof path, "%s/file", name);
+        put(path, "x", 1);
+    }
+    for (int n = 1; more && n < 100; n++) {
+        fails = "strdup";
+        n_fails = n;
+        const char *text = said(mcp_folder_search, "{\"path\":\"several\",\"name\":\"file\"}");
+        more = has_failed;
+        CHECK((strstr(text, "there was no memory for more") != NULL) == more);
+    }
+    n_fails = -1;
+    CHECK(!more);
+}
+
 static void test_recorded(void)
 {
     bytes_init(&all, 1 << 20);
@@ -647,6 +711,9 @@ int main(void)
     test_search();
     test_search_bounds();
     test_recorded();
+    test_odd_paths();
+    test_far_end();
+    test_short_search();
     CHECK_ALL_CLOSED();
     CHECK_DONE();
 }

@@ -194,8 +194,9 @@ static void test_retries(void)
           "5.0 server/discover\n5.0 initialize\n5.0 notifications/initialized\n5.0 tools/list\n"
           "6.0 tools/call 10\n6.0 1.0 yes\n"
           "9.0 DELETE\n",
-          {3.5, 'R', 0, 0, "other"}, {4, 'R', 0, 0, "far"}, {4.5, 'A', 0, 0, TEXT("yes")},
-          {5, 'R', 0, 0, "far"}, {6, 'C', 1, 0, NULL}, {7, 'R', 0, 0, "far"}, {9, 'E', 0, 0, NULL});
+          {3.5, 'R', 0, 0, "other"}, {4, 'R', 0, 0, "far"}, {4.2, 'N', 7, 0, NULL},
+          {4.5, 'A', 0, 0, TEXT("yes")}, {5, 'R', 0, 0, "far"}, {6, 'C', 1, 0, NULL}, {7, 'R', 0, 0, "far"},
+          {9, 'E', 0, 0, NULL});
 }
 
 int main(void)
