@@ -189,6 +189,10 @@ set(failing malloc calloc realloc send sendmsg sendfile ledger_try listeners_acc
     lws_write fcntl lws_adopt_descriptor_vhost lws_adopt_descriptor_vhost_via_info lws_adopt_socket_vhost_readbuf)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_net_failures PRIVATE ${failing})
+set(failing malloc calloc curl_easy_init curl_easy_setopt curl_multi_init curl_multi_wakeup curl_multi_add_handle
+    curl_slist_append curl_url curl_url_set)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_http_client PRIVATE ${failing})
 target_link_options(test_mcp_wire PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
 target_link_options(test_mcp_fetch PRIVATE -Wl,--wrap=fetch_get)
 target_link_options(test_sandbox PRIVATE -Wl,--wrap=syscall,--wrap=prctl)

@@ -282,7 +282,7 @@ static http_end end_of(const http_transfer *t, CURLcode code)
         return n_sent > 0 ? HTTP_SILENT : HTTP_UNREACHABLE;
     }
     default:
-        return t->stopped ? HTTP_STOPPED : HTTP_BROKEN;
+        return HTTP_BROKEN;
     }
 }
 

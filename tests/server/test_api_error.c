@@ -141,9 +141,27 @@ static void test_ids(void)
     id_table_deinit(&t);
 }
 
+/* Without a detail the code alone is known. */
+static void test_no_detail(void)
+{
+    for (int code = ERR_OK + 1; code < (int)ERR_N_CODES; code++) {
+        api_error e, named;
+        const err_detail none = {0};
+        memset(&e, 1, sizeof e);
+        memset(&named, 1, sizeof named);
+        api_error_from(&e, (err_code)code, NULL);
+        api_error_from(&named, (err_code)code, &none);
+        CHECK_INT(e.status, named.status);
+        CHECK_STR(e.message, named.message);
+        CHECK_INT(e.n_prompt_tokens, 0);
+        CHECK_INT(e.n_ctx, 0);
+    }
+}
+
 int main(void)
 {
     test_statuses();
+    test_no_detail();
     test_body();
     test_ids();
     CHECK_DONE();
