@@ -36,6 +36,9 @@ static void test_phases(void)
     w = start(false, false, -1);
     say(&w, "<think>");
     CHECK_INT(w.phase, THINK_CLOSED);
+    w = start(false, true, -1);
+    think_accept(&w, "\0", 1); /* no white space */
+    CHECK_INT(w.phase, THINK_CLOSED);
     w = start(true, true, -1);
     say(&w, "a</think>");
     CHECK_INT(w.phase, THINK_CLOSED);

@@ -2,6 +2,8 @@
  * transformers computes (tests/data/qwen3_embedding: the states behind the last norm, of length 1),
  * within 1e-4; chunks change nothing, nor what runs beside; the tokenizer's last token stands behind
  * a text; limits. */
+#include <sys/stat.h>
+
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -223,6 +225,72 @@ static void test_behind(void)
 #undef FIRST_PART
 }
 
+/* Writes a text as a file; without this piece of it. */
+static void write_without(const char *path, const char *text, const char *piece)
+{
+    const char *at = strstr(text, piece);
+    FILE *f = fopen(path, "w");
+    CHECK(f && at && fprintf(f, "%.*s%s", (int)(at - text), text, at + strlen(piece)) > 0 && fclose(f) == 0);
+}
+
+/* What a checkpoint says that it is made for: vectors, where it has modules and says how they are pooled; ranks by its
+ * name, where "yes" and "no" are tokens. */
+static void test_purpose(void)
+{
+    static const struct {
+        const char *pooling; /* NULL: as it is; "": no file */
+        bool has_modules;
+        const char *gone; /* of how pieces of words become tokens */
+        const char *name;
+        bool is_embedder, is_reranker;
+        gen_pool pool;
+    } KINDS[] = {
+        {NULL, true, "", "vectors", true, false, GEN_POOL_LAST},
+        {"{\"pooling_mode_mean_tokens\":true}", true, "", "vectors", true, false, GEN_POOL_MEAN},
+        {"{\"pooling_mode_mean_tokens\":false}", true, "", "vectors", true, false, GEN_POOL_LAST},
+        {"", true, "", "vectors", false, false, GEN_POOL_LAST},
+        {NULL, false, "", "vectors", false, false, GEN_POOL_LAST},
+        {"", false, "", "a-ReRanker", false, true, GEN_POOL_LAST},
+        {"", false, "[\"y\",\"es\"],", "a-ReRanker", false, false, GEN_POOL_LAST},
+        {"", false, "[\"n\",\"o\"],", "a-ReRanker", false, false, GEN_POOL_LAST},
+    };
+    static const char *const FILES[] = {"config.json", "model.safetensors", "tokenizer_config.json"};
+    bytes text = bytes_empty(1 << 24);
+    err_detail d = {0};
+    CHECK_OK(file_read(&text, check_data("qwen3_embedding/tokenizer.json"), &d), d);
+    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
+        char parent[FOLDER_NAME], dir[FOLDER_NAME + 32], from[128], to[FOLDER_NAME + 128];
+        folder_make(parent);
+        snprintf(dir, sizeof dir, "%s/%s", parent, KINDS[i].name);
+        CHECK_INT(mkdir(dir, 0700), 0);
+        for (size_t k = 0; k < ARRAY_LEN(FILES); k++) {
+            snprintf(from, sizeof from, "qwen3_embedding/%s", FILES[k]);
+            snprintf(to, sizeof to, "%s/%s", dir, FILES[k]);
+            CHECK_INT(symlink(check_data(from), to), 0);
+        }
+        snprintf(to, sizeof to, "%s/modules.json", dir);
+        CHECK(!KINDS[i].has_modules || symlink(check_data("qwen3_embedding/modules.json"), to) == 0);
+        snprintf(to, sizeof to, "%s/1_Pooling", dir);
+        if (!KINDS[i].pooling) {
+            CHECK_INT(symlink(check_data("qwen3_embedding/1_Pooling"), to), 0);
+        } else if (KINDS[i].pooling[0]) {
+            CHECK_INT(mkdir(to, 0700), 0);
+            snprintf(to, sizeof to, "%s/1_Pooling/config.json", dir);
+            write_without(to, KINDS[i].pooling, "");
+        }
+        snprintf(to, sizeof to, "%s/tokenizer.json", dir);
+        write_without(to, bytes_str(&text), KINDS[i].gone);
+        engine *e = answers_open(&(engine_options){
+            .model_dir = dir, .n_ctx = 256, .n_parallel = 1, .n_threads = 1, .exact = true});
+        const engine_info *info = engine_get_info(e);
+        CHECK_INT(info->is_embedder, KINDS[i].is_embedder);
+        CHECK_INT(info->is_reranker, KINDS[i].is_reranker);
+        CHECK_INT(info->pool, KINDS[i].pool);
+        engine_close(e);
+    }
+    bytes_deinit(&text);
+}
+
 static void test_bad(void)
 {
     static int32_t many[300];
@@ -277,6 +345,7 @@ int main(void)
     test_reference(16);
     test_end();
     test_behind();
+    test_purpose();
     test_bad();
     test_all_inputs();
     answers_end();
