@@ -376,13 +376,15 @@ static err_code compare_number(schema_compiler *c, dfa *out, const decimal *boun
  * cannot carry one over a bound, there are at most 15 digits where it matters. */
 static void number_within(schema_compiler *c, dfa *all, const merged *m)
 {
+    static const char *const KEYWORDS[2][2] = {{"minimum", "exclusiveMinimum"},
+                                               {"maximum", "exclusiveMaximum"}};
     char form[96];
     int32_t n_whole = 1, n_fraction = 0;
     decimal bounds[SCHEMA_BOUNDS_MAX];
     for (size_t i = 0; i < m->n_bounds; i++) {
         if (!read_decimal(&bounds[i], m->bounds[i].number)) {
-            schema_refuse(c, m->number_at, m->bounds[i].is_max ? "maximum" : "minimum", ERR_UNSUPPORTED,
-                          "the bound %s has too many digits", m->bounds[i].number);
+            schema_refuse(c, m->number_at, KEYWORDS[m->bounds[i].is_max][m->bounds[i].exclusive],
+                          ERR_UNSUPPORTED, "the bound %s has too many digits", m->bounds[i].number);
         }
         n_whole = bounds[i].n_whole > n_whole ? bounds[i].n_whole : n_whole;
         n_fraction = bounds[i].n_fraction > n_fraction ? bounds[i].n_fraction : n_fraction;
