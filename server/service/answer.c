@@ -179,7 +179,7 @@ static void release_blank(answer *a, const bytes *blank)
     const size_t n_hidden = a->content_stream.stopped ? 0 : blank->len; /* it came out last */
     reply_pieces_add(&a->pieces, REPLY_CONTENT, bytes_str(&shown),
                      shown.len > n_hidden ? shown.len - n_hidden : 0);
-    a->has_lost = a->has_lost || shown.failed || a->content_stream.held.failed || a->pieces.failed;
+    a->has_lost = a->has_lost || shown.failed; /* the rest is asked with the call behind it */
     bytes_deinit(&shown);
 }
 
@@ -227,7 +227,7 @@ static void take_token(answer *a, const engine *e, int32_t id, const gen_logprob
     bool was_thinking = reply_parser_is_thinking(&a->parser);
     bool was_content = reply_parser_is_content(&a->parser);
     a->n_tokens++;
-    if (text && len > 0 && is_shown(a, text, len, special)) {
+    if (len > 0 && is_shown(a, text, len, special)) {
         reply_parser_push(&a->parser, text, len);
         release_pieces(a, false);
     }
@@ -249,7 +249,7 @@ void answer_take_prompt(answer *a, const engine *e, const gen_event *event)
         bool special = false;
         const char *text = engine_token_bytes(e, event->tokens[i], &len, &special);
         add_logprob(a, e, event->tokens[i], &event->logprobs[i]);
-        bytes_append(&a->echo, text ? text : "", len);
+        bytes_append(&a->echo, text, len);
     }
     if (event->processed == event->total) {
         reply_pieces_add(&a->pieces, REPLY_CONTENT, echo ? echo : bytes_str(&a->echo),

@@ -204,12 +204,11 @@ void prep_turns_leave(prep_turns *t, prep_turn *turn)
 {
     pthread_mutex_lock(&t->lock);
     give_back(t, turn, clock_ms());
-    for (prep_turn **at = &t->first; *at; at = &(*at)->next) {
-        if (*at == turn) {
-            *at = turn->next;
-            break;
-        }
+    prep_turn **at = &t->first;
+    while (*at != turn) {
+        at = &(*at)->next;
     }
+    *at = turn->next;
     pthread_mutex_unlock(&t->lock);
 }
 

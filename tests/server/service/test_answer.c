@@ -8,7 +8,7 @@
 /* ---- tokens: a byte each; from SPECIAL on words that templates know ---- */
 
 enum { SPECIAL = 256 };
-static const char *const WORDS[] = {"<tool_call>", "</tool_call>", "<end>"};
+static const char *const WORDS[] = {"<tool_call>", "</tool_call>", "<end>", "<think>", "</think>", ""};
 
 const char *__wrap_engine_token_bytes(const engine *e, int32_t id, size_t *len,
                                       bool *special); /* the linker's name */
@@ -18,6 +18,8 @@ const char *__wrap_engine_token_bytes(const engine *e, int32_t id, size_t *len, 
     static char bytes_of[256];
     (void)e;
     if (id < 0) {
+        *len = 0;
+        *special = false;
         return NULL;
     }
     *special = id >= SPECIAL;
@@ -62,13 +64,13 @@ static gen_event *event_of(gen_event_type type)
     return &event;
 }
 
-/* Text as tokens, "\1" for the word of a template with that number and so on; true if it is over. */
+/* Text as tokens, "\1" for the word of a template with that number and so on, "\7" for an id without a text. */
 static void say(answer *a, const char *text, gen_logprob *logprobs)
 {
     gen_event *event = event_of(GEN_TOKENS);
     event->logprobs = logprobs; /* of a text that one event holds */
     for (const char *c = text; *c; c++) {
-        event->tokens[event->n_tokens++] = *c <= 3 ? SPECIAL + *c - 1 : (unsigned char)*c;
+        event->tokens[event->n_tokens++] = *c == 7 ? -1 : *c < 7 ? SPECIAL + *c - 1 : (unsigned char)*c;
         if (event->n_tokens == GEN_EVENT_TOKENS || !c[1]) {
             CHECK(!answer_take_event(a, NULL, event));
             event->n_tokens = 0;
@@ -159,6 +161,23 @@ static void test_thoughts(void)
     end(a, GEN_FINISH_STOP);
     CHECK_INT(answer_usage(a).reasoning_tokens, 10);
     answer_destroy(a);
+}
+
+/* The markers of thoughts may be words of the template; others are not shown, nor is what has no text. */
+static void test_marked_thoughts(void)
+{
+    gen_request_info info = THINKS;
+    for (int k = 0; k < 4; k++) {
+        info.think = k & 1 ? &THINK_TAGS : NULL;
+        answer *a = begin(&info);
+        answer_begin(a, &info, k & 2 ? tool_form_find("hermes") : NULL);
+        say(a, "\4h\3\6m\5\7ab", NULL);
+        end(a, GEN_FINISH_STOP);
+        CHECK_STR(taken(a), k & 1 ? "r:hm|c:ab|" : "c:hmab|");
+        CHECK_INT(a->n_tokens, 9);
+        CHECK_INT(a->n_reasoning_tokens, k & 1 ? 6 : 0);
+        answer_destroy(a);
+    }
 }
 
 static char *copied(const char *text)
@@ -254,6 +273,19 @@ static void test_calls(void)
     CHECK_STR(answer_finish_reason(a), "stop");
     answer_destroy(a);
 
+    a = begin(&THINKS); /* one call is all that was asked for */
+    a->opt.tools = tools_of("[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]");
+    a->opt.one_call = true;
+    answer_begin(a, &THINKS, tool_form_find("hermes"));
+    say(a, "so\n" CALL "ab", NULL);
+    CHECK(a->stop_found);
+    CHECK_INT(a->n_tokens, 36); /* no more than shows that the call has ended */
+    end(a, GEN_FINISH_CANCELLED);
+    CHECK_STR(taken(a), "c:so|call:f|args:{}|end:|");
+    CHECK_INT(a->finish, GEN_FINISH_STOP);
+    CHECK_STR(answer_finish_reason(a), "tool_calls");
+    answer_destroy(a);
+
     a = begin_with_tools("so\n!"); /* what is held back of a text is shown in front of a call */
     say(a, "so\n" CALL, NULL);
     CHECK_STR(taken(a), "c:so|call:f|args:{}|end:|");
@@ -262,6 +294,8 @@ static void test_calls(void)
 
 #define LOGPROB(word, value, number)                                                                         \
     "{\"token\":\"" word "\",\"logprob\":" value ",\"bytes\":[" number "],\"top_logprobs\":["
+
+#define LOGPROB_TOP "{\"token\":\"\",\"logprob\":0.000000,\"bytes\":[]}"
 
 static void test_logprobs(void)
 {
@@ -294,6 +328,15 @@ static void test_logprobs(void)
         n++;
     }
     CHECK_INT(n, 20);
+    /* Ids without a text. */
+    list[0].n_top = 1;
+    list[0].top_ids[0] = -1;
+    bytes_clear(&a->logprobs);
+    say(a, "\7", list);
+    list[0].logprob = NAN;
+    say(a, "\7", list);
+    CHECK_STR(bytes_str(&a->logprobs), LOGPROB("", "-0.500000", "") LOGPROB_TOP //
+              "]},{\"token\":\"\",\"logprob\":null,\"top_logprobs\":null}");
     answer_destroy(a);
     gen_request_info info = THINKS; /* thoughts have none */
     info.starts_in_thinking = true;
@@ -363,6 +406,11 @@ static void test_echo(void)
     bytes_init(&a->echo, 1000);
     CHECK(!answer_take_event(a, NULL, event));
     CHECK_STR(taken(a), "c:q|");
+    event->tokens[0] = -1; /* without a text */
+    bytes_init(&a->echo, 1000);
+    CHECK(!answer_take_event(a, NULL, event));
+    CHECK_STR(taken(a), "");
+    CHECK(!a->has_lost);
     a->opt.n_echoes = 1;
     answer_destroy(a);
 }
@@ -411,6 +459,19 @@ static void test_told(void)
     CHECK_STR(taken(a), "r:hm|call:f|args:{}|end:|c:a|");
     CHECK_INT(a->n_reasoning_tokens, 2);
     CHECK_INT(a->n_tokens, 7);
+    answer_destroy(a);
+
+    a = begin(&info); /* one call is all that was asked for */
+    a->opt.one_call = true;
+    answer_begin(a, &info, NULL);
+    CHECK(!tell(a, GEN_TEXT_CALL, "f", 1));
+    CHECK(!tell(a, GEN_TEXT_ARGUMENTS, "{}", 1));
+    CHECK(!a->stop_found);
+    CHECK(!tell(a, GEN_TEXT_CALL_END, "", 0));
+    CHECK(a->stop_found);
+    CHECK(!tell(a, GEN_TEXT_CALL, "g", 1));
+    CHECK_STR(taken(a), "call:f|args:{}|end:|");
+    CHECK_INT(a->n_calls, 1);
     answer_destroy(a);
 }
 
@@ -623,6 +684,18 @@ static void test_lost(void)
     say(a, "a", NULL);
     CHECK(a->has_lost);
     answer_destroy(a);
+    a = begin(&THINKS); /* the prompt in front of it */
+    a->pieces.failed = true;
+    CHECK(!answer_take_event(a, NULL, event_of(GEN_PROMPT)));
+    CHECK(a->has_lost);
+    answer_destroy(a);
+    a = begin_with_tools(NULL); /* the white space in front of a call */
+    say(a, "so \n\n", NULL);
+    CHECK(!a->has_lost);
+    a->content_stream.held.failed = true;
+    say(a, CALL, NULL);
+    CHECK(a->has_lost);
+    answer_destroy(a);
 }
 
 /* Which streams begin before their media are read: numbered ones over HTTP whose client wants progress. */
@@ -661,6 +734,7 @@ int main(void)
 {
     test_text();
     test_thoughts();
+    test_marked_thoughts();
     test_stops();
     test_calls();
     test_logprobs();

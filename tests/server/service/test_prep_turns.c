@@ -155,11 +155,134 @@ static void test_pause(void)
     prep_turns_destroy(t);
 }
 
+/* The same on one thread, with times that are made up: a turn is held, given back and kept track of once. */
+
+static bool never(void *ctx)
+{
+    (void)ctx;
+    return false;
+}
+
+/* Asked the second time. */
+static bool soon(void *ctx)
+{
+    return ++*(int *)ctx > 1;
+}
+
+static void test_ends_waiting(void)
+{
+    prep_turns *t = prep_turns_create(1);
+    job other = {.unwanted = true};
+    prep_turn a = {.cancelled = never}, b = {.cancelled = is_unwanted, .ctx = &other};
+    CHECK(prep_turns_enter(t, &a));
+    CHECK(!prep_turns_enter(t, &b)); /* nobody wants it any more, and it waits for no turn */
+    CHECK_INT(look(t).n_begun, 2);
+    CHECK(!prep_turns_hook(t, &b));
+    atomic_store(&other.unwanted, false);
+    CHECK(prep_turns_hook(t, &b)); /* it holds none, so that it gives none back */
+    prep_turns_leave(t, &b);
+    CHECK_INT(look(t).n_begun, 1);
+    CHECK_INT(look(t).n_computing, 1);
+    CHECK(prep_turns_hook(t, &a));
+    prep_turns_leave(t, &a);
+    CHECK_INT(look(t).n_begun, 0);
+    CHECK_INT(look(t).n_computing, 0);
+    prep_turns_destroy(t);
+    prep_turns_destroy(NULL);
+}
+
+static void test_evicted(void)
+{
+    prep_turns *t = prep_turns_create(3);
+    prep_turn a = {.cancelled = never}, b = a, c = a;
+    CHECK(prep_turns_enter(t, &a) && prep_turns_enter(t, &b) && prep_turns_enter(t, &c));
+    a.used_ms += 300;
+    b.used_ms += 200;
+    c.used_ms += 1000;
+    CHECK(prep_turns_pause(t, &c, 3)); /* waits for others: it has nothing that would make room */
+    prep_turns_make_room(t);
+    CHECK(prep_turns_is_evicted(t, &a) && !prep_turns_is_evicted(t, &b));
+    prep_turns_make_room(t);
+    CHECK(prep_turns_is_evicted(t, &b) && !prep_turns_is_evicted(t, &c));
+    prep_turns_make_room(t);
+    CHECK(!prep_turns_is_evicted(t, &c));
+    CHECK(!prep_turns_hook(t, &a));
+    CHECK_INT(look(t).n_computing, 2);
+    CHECK(prep_turns_pause(t, &a, 3));
+    CHECK(!prep_turns_pause(t, &b, 2)); /* as many as may */
+    CHECK_INT(look(t).n_computing, 1);
+    CHECK(!prep_turns_resume(t, &a)); /* waits for no turn, and has none */
+    CHECK_INT(look(t).n_computing, 1);
+    CHECK(prep_turns_resume(t, &c));
+    CHECK_INT(look(t).n_computing, 2);
+    prep_turns_leave(t, &b); /* in the midst of the list, at its end, the last one */
+    prep_turns_leave(t, &a);
+    CHECK_INT(look(t).n_begun, 1);
+    CHECK(prep_turns_hook(t, &c));
+    prep_turns_leave(t, &c);
+    CHECK_INT(look(t).n_begun, 0);
+    CHECK_INT(look(t).n_computing, 0);
+    prep_turns_destroy(t);
+}
+
+/* All turns with long ones: one of them gives way, though nobody waits. */
+static void test_all_long(void)
+{
+    for (int n = 1; n <= 2; n++) {
+        int n_asked = 0;
+        prep_turns *t = prep_turns_create(n);
+        prep_turn a = {.cancelled = never}, b = {.cancelled = soon, .ctx = &n_asked};
+        CHECK(n == 1 || prep_turns_enter(t, &a));
+        CHECK(prep_turns_enter(t, &b));
+        a.since_ms -= 10.0 * (PREP_LONG_MS + 1);
+        b.since_ms -= 10.0 * (PREP_LONG_MS + 1);
+        CHECK(n == 1 || prep_turns_hook(t, &a));
+        CHECK_INT(prep_turns_hook(t, &b), n == 1); /* the only turn stays with its job */
+        CHECK_INT(look(t).n_computing, 1);
+        prep_turns_leave(t, &b);
+        if (n > 1) {
+            prep_turns_leave(t, &a);
+        }
+        CHECK_INT(look(t).n_computing, 0);
+        prep_turns_destroy(t);
+    }
+}
+
+/* Of several that hold a turn, the one that was heard last counts; without a turn none does. */
+static void test_silence(void)
+{
+    prep_turns *t = prep_turns_create(2);
+    prep_turn a = {.cancelled = never}, b = a, c = a;
+    CHECK(prep_turns_enter(t, &c) && prep_turns_pause(t, &c, 1));
+    CHECK(prep_turns_enter(t, &a) && prep_turns_enter(t, &b));
+    for (int i = 0; i < 2; i++) {
+        const double now = clock_ms();
+        a.heard_ms = now - (i ? 1e7 : 3e7);
+        b.heard_ms = now - (i ? 3e7 : 1e7);
+        c.heard_ms = now;
+        a.began_ms = now - (i ? 5e7 : 6e7);
+        b.began_ms = now - (i ? 6e7 : 5e7);
+        const prep_turns_status s = look(t);
+        CHECK(s.silent_ms >= 1e7 && s.silent_ms < 2e7);
+        CHECK(s.oldest_ms >= 6e7 && s.oldest_ms < 7e7);
+    }
+    CHECK(prep_turns_hook(t, &a));
+    CHECK(look(t).silent_ms < 1e7);
+    prep_turns_leave(t, &a);
+    prep_turns_leave(t, &b);
+    prep_turns_leave(t, &c);
+    prep_turns_destroy(t);
+}
+
 int main(void)
 {
     test_short_first();
     test_long_leaves_a_turn();
     test_room();
     test_pause();
+    test_ends_waiting();
+    test_evicted();
+    test_all_long();
+    test_silence();
     CHECK_DONE();
 }
