@@ -454,7 +454,7 @@ static const json *join_thread(api_request *r, const json *root, const json *ite
         json_add_shared(doc, whole, json_key(v), v);
     }
     json *messages = json_add_array(doc, whole, "messages");
-    for (const json *v = fixed ? json_next(fixed) : NULL; v; v = json_next(v)) {
+    for (const json *v = json_next(fixed); v; v = json_next(v)) {
         json_add_shared(doc, messages, NULL, v);
     }
     for (const json *v = first_of(json_get(root, "messages")); v; v = json_next(v)) {

@@ -104,8 +104,7 @@ static const json *open_conversation(api_request *r, const json *root)
     snprintf(r->reply.conversation, sizeof r->reply.conversation, "%s", id);
     json *list;
     json_doc *doc = json_build(&list, JSON_ARRAY);
-    const json *head = json_child(items);
-    for (const json *item = head ? json_next(head) : NULL; item; item = json_next(item)) {
+    for (const json *item = json_next(json_child(items)); item; item = json_next(item)) { /* behind its head */
         json_add_shared(doc, list, NULL, item);
     }
     return api_request_keep_built(r, doc);

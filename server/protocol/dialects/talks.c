@@ -108,7 +108,7 @@ static err_code open_talk(talk *t, const talk_order *o, const talk_keeper *keepe
     bytes_deinit(&text);
     t->head = t->doc ? json_child(json_root(t->doc)) : NULL;
     t->list = json_build(&t->items, JSON_ARRAY);
-    for (const json *v = t->head ? json_next(t->head) : NULL; v; v = json_next(v)) {
+    for (const json *v = json_next(t->head); v; v = json_next(v)) {
         json_add_shared(t->list, t->items, NULL, v);
     }
     return err == ERR_OK && !json_finish(t->list) ? ERR_NOMEM : err;
