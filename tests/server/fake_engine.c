@@ -5,7 +5,7 @@
  *     !think    answer inside a think block first !fail       fail after some tokens
  *     !think=N  with N characters of thoughts     !fast       a 20th of a millisecond between events, not a whole
  *     !queued   report a place in the queue       !phases     report vision and prefill progress
- *     !phases=MS  that, and wait as long behind each
+ *     !phases=MS  that, and wait as long behind each; from 2000 on prefill is reported once more
  *     !who      say the request's scope and switches  !recall say the role and the text of every message
  *     !which    say the model's name              !choice     say which of several answers it is
  *     !kwargs   say the template's variables
@@ -371,9 +371,15 @@ static bool report_phases(engine *e, gen_request *r)
     static const struct {
         gen_phase phase;
         int32_t processed, total;
-    } PHASES[] = {{GEN_PHASE_VISION, 1, 2}, {GEN_PHASE_PREFILL, 64, 128}, {GEN_PHASE_PREFILL, 128, 128}};
+    } PHASES[] = {{GEN_PHASE_VISION, 1, 2},
+                  {GEN_PHASE_PREFILL, 64, 128},
+                  {GEN_PHASE_PREFILL, 96, 128},
+                  {GEN_PHASE_PREFILL, 128, 128}};
     while (r->reports_phases && r->n_phases < (int)ARRAY_LEN(PHASES)) {
         const int i = r->n_phases++;
+        if (i == 2 && r->phase_ms < 2000) {
+            continue;
+        }
         send_progress(e, r, PHASES[i].phase, PHASES[i].processed, PHASES[i].total);
         if (r->phase_ms > 0) {
             r->next_ms = clock_ms() + r->phase_ms;
