@@ -24,7 +24,7 @@ typedef struct kept {
     bool has_body;
 } kept;
 
-enum { MOST_FILES = 96, MOST_IDS = 600, ID_BYTES = 72, MOST_WORDS = 64, WAIT_S = 300, BYTES = 4 << 20 };
+enum { MOST_FILES = 192, MOST_IDS = 600, ID_BYTES = 72, MOST_WORDS = 64, WAIT_S = 300, BYTES = 4 << 20 };
 
 typedef struct script {
     const char *path;
