@@ -104,7 +104,8 @@ static const json *open_conversation(api_request *r, const json *root)
     snprintf(r->reply.conversation, sizeof r->reply.conversation, "%s", id);
     json *list;
     json_doc *doc = json_build(&list, JSON_ARRAY);
-    for (const json *item = json_next(json_child(items)); item; item = json_next(item)) { /* behind its head */
+    for (const json *item = json_next(json_child(items)); item;
+         item = json_next(item)) { /* behind its head */
         json_add_shared(doc, list, NULL, item);
     }
     return api_request_keep_built(r, doc);

@@ -89,7 +89,9 @@ static err_code detokenize(bytes *out, const json *root, const engine *e, err_de
                                 "tokens must be numbers from 0 to %d", (int)last);
         }
     }
-    if (err == ERR_OK && text.failed) {
+    if (err == ERR_OK && text.no_memory) {
+        err = err_set(d, ERR_NOMEM, "no memory for the text of these tokens");
+    } else if (err == ERR_OK && text.failed) {
         err = err_set_param(d, ERR_LIMIT, "tokens", "too_large", "the text of these tokens is too long");
     }
     bytes_append_str(out, "{\"content\":");

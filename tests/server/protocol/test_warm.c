@@ -1,5 +1,6 @@
 /* warm: which prompts of a file are computed for whom, and which are left out, with the double of the engine: what is logged
- * and told as progress, line by line. */
+ * and told as progress, line by line; text_queries without memory. */
+#include "server/protocol/dialects/text_queries.h"
 #include "server/protocol/dialects/warm.h"
 
 #include <ctype.h>
@@ -81,6 +82,54 @@ static err_code create_once(void *ctx)
     return one ? ERR_OK : ERR_NOMEM;
 }
 
+/* ---- questions about texts without memory ---- */
+
+typedef struct question {
+    text_query query;
+    const char *body;
+    char whole[256]; /* the reply without a failure */
+} question;
+
+/* The whole reply, or a lack of memory. */
+static err_code ask(void *ctx)
+{
+    question *q = ctx;
+    static char room[256];
+    bytes out = {.data = room, .cap = sizeof room - 1, .max = sizeof room - 1};
+    api_request r;
+    err_detail d = {0};
+    room[0] = '\0';
+    api_request_init(&r);
+    err_code err = text_query_run(&out, q->query, &r, e, q->body, strlen(q->body), &(prepare_hooks){0}, &d);
+    err = err == ERR_OK && out.failed ? ERR_NOMEM : err;
+    api_request_deinit(&r);
+    if (err == ERR_OK && !q->whole[0]) {
+        snprintf(q->whole, sizeof q->whole, "%s", room);
+    }
+    if (err == ERR_OK ? strcmp(room, q->whole) != 0 : err != ERR_NOMEM) {
+        fprintf(stderr, "  %s, %s instead of %s\n", d.text, room, q->whole);
+        return ERR_INTERNAL;
+    }
+    return err;
+}
+
+static void test_questions(void)
+{
+    question questions[] = {
+        {.query = QUERY_TOKENIZE, .body = "{\"content\":\"some words, \u00e9\"}"},
+        {.query = QUERY_TOKENIZE, .body = "{\"content\":\"ab\u00e9\",\"with_pieces\":true}"},
+        {.query = QUERY_DETOKENIZE, .body = "{\"tokens\":[104,105,33]}"},
+        {.query = QUERY_TEMPLATE, .body = "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]}"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
+        CHECK(alloc_fail_each(ask, &questions[i], 1000) > 3);
+    }
+    CHECK_STR(questions[1].whole, "{\"tokens\":[{\"id\":97,\"piece\":\"a\"},{\"id\":98,\"piece\":\"b\"},{"
+                                  "\"id\":195,\"piece\":[195]},{\"id\":169,"
+                                  "\"piece\":[169]}]}");
+    CHECK_STR(questions[2].whole, "{\"content\":\"hi!\"}");
+}
+
 int main(void)
 {
     const engine_options options = {.on_event = on_event};
@@ -116,6 +165,7 @@ int main(void)
           "warm prompts 0.00\nwarm prompts 0.33\n<6>load 2 prompts of FILE: -4 tokens\n");
     warm_destroy(w);
     warm_destroy(NULL);
+    test_questions();
     CHECK(alloc_fail_each(create_once, NULL, 100) > 1);
     engine_close(e);
     bytes_deinit(&told);
