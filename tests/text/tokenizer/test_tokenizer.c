@@ -1,6 +1,7 @@
 /* tokenizer: modes, guards, decoding, long texts, threads, files that are broken or not supported.
  */
 #include "text/tokenizer/added_tokens.h"
+#include "text/tokenizer/guard.h"
 #include "text/tokenizer/tokenizer.h"
 
 #include <pthread.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "tests/check.h"
 
 enum { TEXT_MAX = 8 << 20, N_THREADS = 4 };
@@ -551,8 +553,82 @@ static void test_too_long(void)
     token_ids_deinit(&out);
 }
 
+/* Which added tokens are markers: those with a sign that are not one character alone or repeated. */
+static void test_is_marker(void)
+{
+    static const struct {
+        uint32_t c;
+        bool is_sign;
+    } CHARS[] = {
+        {' ', false},    {'!', true},      {'/', true},     {'0', false},    {'9', false},    {':', true},
+        {'@', true},     {'A', false},     {'[', true},     {'_', true},     {'`', true},     {'a', false},
+        {'{', true},     {'~', true},      {0x7f, false},   {0x80, false},   {0xab, false},   {0x200f, false},
+        {0x2010, true},  {0x257f, true},   {0x2580, false}, {0x259f, false}, {0x25a0, true},  {0x2bff, true},
+        {0x2c00, false}, {0x3000, false},  {0x3001, true},  {0x301f, true},  {0x3020, false}, {0xfe2f, false},
+        {0xfe30, true},  {0xfe6f, true},   {0xfe70, false}, {0xff00, false}, {0xff01, true},  {0xff65, true},
+        {0xff66, false}, {0x1f600, false},
+    };
+    static const char *const NONE[] = {
+        "", "a", "-", "---", "ab", "a b", "  ", "\n\n", "\xef\xbd\x9c\xef\xbd\x9c"};
+    static const char *const MARKERS[] = {"-a", "a-", "--a", "-+", " -", "\xef\xbd\x9c|", "|\xef\xbd\x9c"};
+    for (size_t i = 0; i < ARRAY_LEN(CHARS); i++) {
+        char text[8] = "a";
+        const size_t n = 1 + utf8_encode(text + 1, CHARS[i].c);
+        if (guard_is_marker(text, n) != CHARS[i].is_sign) {
+            fprintf(stderr, "  U+%04X\n", (unsigned)CHARS[i].c);
+            CHECK(!"as it is written");
+        }
+        CHECK(!guard_is_marker(text + 1, n - 1)); /* alone */
+    }
+    for (size_t i = 0; i < ARRAY_LEN(NONE); i++) {
+        CHECK(!guard_is_marker(NONE[i], strlen(NONE[i])));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(MARKERS); i++) {
+        CHECK(guard_is_marker(MARKERS[i], strlen(MARKERS[i])));
+    }
+}
+
+/* What of a template's text looks like a marker, in the order of its bytes. */
+static void test_read_markers(void)
+{
+#define TEN "0123456789"
+    static const struct {
+        const char *text, *found;
+    } CASES[] = {
+        {"", ""},
+        {"<a> <b></b>", "</b> <a> <b>"},
+        {"<> [] < > [ ]", ""},
+        {"[A] [A_B] [/A] [A/] [A/B] [a] [Ab] [A1] [A B] [_]", "[/A] [A] [A_B] [_]"},
+        {"<a b> <a\tb> <a\"b> <a'b> <a\\b> <a{b> <a}b> <a\x7f|b>", "<a\x7f|b>"},
+        {"<<a> <b<c> [[D] [E[F]", "<a> <c> [D] [F]"},
+        {"<a] [B> <a]> [B>]", "<a]>"},
+        {"<a", ""},
+        {"[A", ""},
+        {"<a>", "<a>"},
+        {"<\xc3\xa9> <\xff> <\xc3>", "<\xc3\xa9>"},
+        {"<" TEN TEN TEN TEN TEN TEN "12>", "<" TEN TEN TEN TEN TEN TEN "12>"},
+        {"<" TEN TEN TEN TEN TEN TEN "123>", ""},
+        {"<a> <a>", "<a> <a>"},
+    };
+#undef TEN
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        added_tokens markers = {0};
+        bytes found = bytes_empty(1024);
+        CHECK_OK(guard_read_markers(&markers, CASES[i].text, strlen(CASES[i].text), &d), d);
+        for (size_t k = 0; k < markers.len; k++) {
+            bytes_append_str(&found, k ? " " : "");
+            bytes_append(&found, markers.items[k].text, markers.items[k].len);
+        }
+        CHECK_STR(bytes_str(&found), CASES[i].found);
+        bytes_deinit(&found);
+        added_tokens_deinit(&markers);
+    }
+}
+
 int main(void)
 {
+    test_is_marker();
+    test_read_markers();
     test_added_tokens();
     CHECK_OK(tokenizer_open(&tok, check_data("tiny/tokenizer.json"), &d), d);
     if (!tok) {
