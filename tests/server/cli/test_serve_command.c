@@ -572,7 +572,7 @@ static void test_sandbox(void)
          "--warm-prompts w --ui-dir u --media-path p --upload-dir up", "--history kept --cache-disk cached",
          "--media-domains a.example",
          "--upstream u=http://127.0.0.1:1 --upstream-ca in/more/ca --log-file log", "--history no/such/place",
-         "--api-key-file keys", "--upstream-ca /certificates");
+         "--api-key-file keys", "--upstream-ca /certificates", "--upstream-ca no/such/ca", "--mmproj keys");
     serve(folder_key, true);
     snprintf(words, sizeof words, "%s/in", folder);
     setenv("HOME", words, 1); /* a folder in it is one, it and what is above are not */
