@@ -68,6 +68,9 @@ static void test_statuses(void)
     api_error e;
     api_error_from(&e, ERR_INVALID, NULL);
     CHECK_STR(e.message, err_name(ERR_INVALID));
+    api_error_from(&e, ERR_CONTEXT, NULL);
+    CHECK_INT(e.n_ctx, 0);
+    CHECK_INT(e.n_prompt_tokens, 0);
     static const struct {
         int status;
         const char *type;
