@@ -2,6 +2,7 @@
  * is made up. */
 #include "server/chat/chat_client.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include "base/limits.h"
@@ -225,11 +226,35 @@ static err_code ask_once(void *c)
     return ask(c, EVENTS_HEAD DELTA("content", "one") END("stop") DONE CUT);
 }
 
+static err_code model_once(void *c)
+{
+    bytes out = bytes_empty(100);
+    says = PLAIN("{\"data\":[{\"id\":\"one\"}]}");
+    const err_code err = chat_client_model(c, &out, &detail);
+    bytes_deinit(&out);
+    return err;
+}
+
 static err_code create_once(void *server)
 {
     chat_client *c = chat_client_create(server, NULL);
     chat_client_destroy(c);
     return c ? ERR_OK : ERR_NOMEM;
+}
+
+/* None of many requests leaves anything behind: the libraries keep a few things of the first. */
+static void test_kept(chat_client *c)
+{
+    enum { FIRST = 100, MORE = 200 };
+    size_t used = 0;
+    for (int i = 0; i < FIRST + MORE; i++) {
+        CHECK_OK(model_once(c), detail);
+        CHECK_OK(ask_once(c), detail);
+        while (made_up_serve()) {
+        }
+        used = i == FIRST ? mallinfo2().uordblks : used;
+    }
+    CHECK(mallinfo2().uordblks < used + MORE * 2 * sizeof(void *));
 }
 
 static void test_short_memory(chat_client *c, chat_server *server)
@@ -340,6 +365,7 @@ int main(void)
     test_faults(c, tcp.base);
     test_models(c);
     CHECK_STR(asked, "0 GET /v1/models HTTP/1.1|Authorization: Bearer secret|");
+    test_kept(c);
     test_short_memory(c, &tcp);
     chat_client_destroy(c);
 

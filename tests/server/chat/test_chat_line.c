@@ -152,6 +152,9 @@ static void reads(chat_line *l, const char *const *typed)
     keys = typed;
     screen[0] = '\0';
     end = chat_line_read(l, "ask> ", &text);
+    look();
+    CHECK((strstr(screen, "\033[?2004h") != NULL) ==
+          (strstr(screen, "\033[?2004l") != NULL)); /* it is told at once */
     fflush(stdout);
     look();
 }
@@ -372,9 +375,10 @@ static void pipe_in(const char *data)
 
 static void test_pipe(void)
 {
-    pipe_in("one\n\ntwo\\\nthree\n\xff\nno end");
+    pipe_in("\\\nbehind\none\n\ntwo\\\nthree\n\xff\nno end");
     chat_line *l = open_line(NULL);
     CHECK(!chat_line_is_typed(l));
+    READS(l, CHAT_LINE_TEXT, "\nbehind", NULL); /* a backslash alone goes on, too */
     READS(l, CHAT_LINE_TEXT, "one", NULL);
     READS(l, CHAT_LINE_TEXT, "", NULL);
     READS(l, CHAT_LINE_TEXT, "two\nthree", NULL);

@@ -47,7 +47,10 @@ static void test_plain(void)
     CHECK_STR(tick(&b, task(HUB_FETCHING, 60 << 20)), "a/model-00001-of-00002.safetensors: 30 % of 210 MB\n");
     CHECK_STR(tick(&b, task(HUB_DONE, 200 << 20)), "a/model-00001-of-00002.safetensors: 210 MB\n");
     CHECK_STR(tick(&b, task(HUB_DONE, 200 << 20)), ""); /* once */
+    said_begin();
     pull_bars_end(&b);
+    said_end();
+    CHECK_STR(said_err, ""); /* there was nothing to wipe */
     CHECK(!b.bars && b.n == 0);
 
     pull_bars_begin(&b); /* one that goes on where it broke */
@@ -276,6 +279,10 @@ static void test_rate(void)
     b.bars[0].seen_ms -= 100000;
     tick(&b, task(HUB_FETCHING, 3001000));
     CHECK_NEAR(b.bars[0].rate, 0.7 * 10000 + 0.3 * 20000, 2000);
+    b.bars[0].seen_ms -= 100000;
+    tick(&b, task(HUB_FETCHING, 3001000)); /* nothing came */
+    CHECK_NEAR(b.bars[0].rate, 0.7 * (0.7 * 10000 + 0.3 * 20000), 2000);
+    CHECK_INT(b.bars[0].from, 1000);
     tick(&b, task(HUB_FETCHING, 3000)); /* begun anew */
     CHECK_INT(b.bars[0].seen, 3000);
     CHECK_INT(b.bars[0].from, 3000);
