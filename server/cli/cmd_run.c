@@ -73,7 +73,6 @@ static void close_videos(run *r)
         file_map_close(&r->videos[i].map);
         file_close(r->videos[i].fd);
     }
-    r->n_videos = 0;
 }
 
 static err_code add_image(chat_input *in, chat_part *part, const char *path, err_detail *detail)

@@ -53,8 +53,8 @@ static void print_row(const option_row *r)
     }
     option_standard_text(standard, sizeof standard, r);
     const bool is_on = r->kind == OPTION_SWITCH && r->standard != 0.0;
-    snprintf(text, sizeof text, "%s%s%s%s%s%s%s%s", r->help, is_on ? "; --no-" : "", is_on ? r->name : "",
-             is_on ? " turns it off" : "", standard[0] ? " [" : "", standard, standard[0] ? "]" : "", "");
+    snprintf(text, sizeof text, "%s%s%s%s%s%s%s", r->help, is_on ? "; --no-" : "", is_on ? r->name : "",
+             is_on ? " turns it off" : "", standard[0] ? " [" : "", standard, standard[0] ? "]" : "");
     printf("%*s", INDENT - n, "");
     print_wrapped(text, INDENT);
 }

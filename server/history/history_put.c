@@ -102,7 +102,7 @@ static err_code write_attachment(chat_writer *w, bytes *out, const json *attachm
 {
     uint8_t hash[HASH_BYTES];
     char hex[2 * HASH_BYTES + 1];
-    bool named = false, is_first = true;
+    bool named, is_first = true;
     if (!json_is(attachment, JSON_OBJECT)) {
         return invalid_message(w, d, ".attachments", "must be a list of objects");
     }

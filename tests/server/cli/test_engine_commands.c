@@ -188,8 +188,12 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
             } else {
                 char same[8] = "";
                 const ssize_t n = p->kind == CHAT_VIDEO ? pread(p->fd, same, sizeof same, 0) : 0;
-                note(" %s %zu %.2s %s%.*s", p->kind == CHAT_IMAGE ? "image" : "video", p->data_bytes,
-                     p->data_bytes ? (const char *)p->data : "", p->param, (int)n, same);
+                uint32_t sum = 2166136261u; /* of all bytes */
+                for (size_t b = 0; b < p->data_bytes; b++) {
+                    sum = (sum ^ p->data[b]) * 16777619u;
+                }
+                note(" %s %zu %08x %s%.*s", p->kind == CHAT_IMAGE ? "image" : "video", p->data_bytes,
+                     (unsigned)sum, p->param, (int)n, same);
                 CHECK(p->kind == CHAT_IMAGE || fcntl(p->fd, F_GETFD) == FD_CLOEXEC); /* no program gets it */
                 n_images++;
             }
@@ -586,6 +590,8 @@ static void test_questions(void)
     record(command_run, "parley run", "a file alone");
     feed("log\n", 4, false);
     record(command_run, "parley run What?", "a file");
+    feed("7", 1, true);
+    record(command_run, "parley run What?", "a pipe of one byte");
     feed("", 0, true);
     record(command_run, "parley run What?", "a pipe without anything");
     is_silent = true;

@@ -44,6 +44,7 @@ static void test_help(void)
         "\n  -np, --parallel N         answers computed at the same time [4, fewer where\n",
         "\n      --max-conns-per-ip N  the same, of one address [",
         "\n      --max-upload MIB      largest uploaded file [1024]\n",
+        " prompt and the answer so far; 0 is none [8]\n",
         "\nUploaded files:\n",
         "\nKept chats:\n"};
     for (size_t i = 0; i < sizeof BLOCKS / sizeof BLOCKS[0]; i++) {

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "tests/open_files.h"
 #include "tests/server/history/store.h"
 
 enum { KILLS = 10 /* PARLEY_KILLS: more of them */ };
@@ -752,5 +753,6 @@ int main(void)
     test_disk_refuses();
     test_killed();
     test_start();
+    CHECK_ALL_CLOSED();
     CHECK_DONE();
 }

@@ -1,5 +1,6 @@
 /* history: a process whose files may not grow beyond a size (ulimit -f), and chats that
  * are written in pieces. */
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/history/history_store.h"
+#include "tests/said.h"
 #include "tests/server/history/store.h"
 
 enum { MOST = 3 << 20, MESSAGE = 40000 };
@@ -323,6 +325,20 @@ static void test_odd_folders(void)
     CHECK(history_make_room(st));
     history_give_back(st);
     CHECK_INT(st->reserve_fd, -1);
+    st->reserve_fd = open(folder("reserved/lock"), O_RDONLY); /* one that cannot be written */
+    log_set_level(LOG_WARN);
+    said_begin();
+    history_reserve_free(st);
+    history_reserve_fill(st);
+    said_end();
+    log_set_level(LOG_OFF);
+    CHECK_HAS(said_err, "/reserved: the room set aside for deleting cannot be freed\n");
+    CHECK_HAS(said_err, "/reserved: no room could be set aside for deleting\n");
+    CHECK_OK(add(st, "c", &revision, 1, &d), d);
+    CHECK(query_step(database_query(st->db, "SELECT num FROM messages", ""))); /* its row is no hindrance */
+    CHECK(size_of("reserved/history.db-wal") > 0);
+    database_checkpoint(st->db);
+    CHECK_INT(size_of("reserved/history.db-wal"), 0);
     chat_change change;
     CHECK_OK(history_store_delete(st, SCOPE, "c", ANY_REVISION, &change, &d), d);
     history_store_close(st);
