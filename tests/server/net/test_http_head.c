@@ -103,6 +103,7 @@ static void test_faults(void)
     }
     http_head h;
     CHECK_INT(http_head_read(&h, "GET /\0 HTTP/1.1\r\n\r\n", 20), HTTP_HEAD_BAD);
+    CHECK_INT(http_head_read(&h, "G\0T / HTTP/1.1\r\n\r\n", 19), HTTP_HEAD_BAD);
     static const char *const versions[] = {"HTTP/1.2", "HTTP/2.0", "HTTP/1.11", "HTTP/1", "http/1.1", "x"};
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
         char text[64];
@@ -178,6 +179,16 @@ static void test_queries(void)
     check_query("a=12345", "a", HTTP_QUERY_VALUE, "12345");
     check_query("a=123456", "a", HTTP_QUERY_LONG, "");
     check_query("", "a", HTTP_QUERY_NONE, "");
+    check_query("%zz=1&a%0a=2&a=3", "a", HTTP_QUERY_VALUE, "3"); /* names that are none */
+    check_query("%zz", "", HTTP_QUERY_NONE, "");
+    for (int n = 63; n <= 64; n++) { /* and those that are too long */
+        char query[128];
+        snprintf(query, sizeof query, "%0*d=1&a=2", n, 0);
+        check_query(query, "a", HTTP_QUERY_VALUE, "2");
+        char name[80];
+        snprintf(name, sizeof name, "%0*d", n, 0);
+        check_query(query, name, n < 64 ? HTTP_QUERY_VALUE : HTTP_QUERY_NONE, n < 64 ? "1" : "");
+    }
     static const char *const BAD[] = {"%", "a=%4", "a=%4g", "%00", "a=1&b=%0a"};
     for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
         CHECK(!http_query_is_valid((http_span){BAD[i], strlen(BAD[i])}));

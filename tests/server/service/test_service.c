@@ -120,7 +120,43 @@ static void test_abstract(void)
     notify_open(&n);
     CHECK_NEAR(n.watchdog_ms, 1000.0, 1e-9);
     notify_close(&n);
+
+    char own[32]; /* twice as often as the manager wants to hear it, and not more often */
+    snprintf(own, sizeof own, "%d", (int)getpid());
+    setenv("NOTIFY_SOCKET", name, 1);
+    setenv("WATCHDOG_USEC", "2000000", 1);
+    setenv("WATCHDOG_PID", own, 1);
+    notify_open(&n);
+    static const double LOOKS[] = {0.0, 999.0, 1000.0, 1001.0, 1999.0, 2000.0, 6000.0};
+    heard[0] = '\0';
+    for (size_t i = 0; i < sizeof LOOKS / sizeof *LOOKS; i++) {
+        char at[32];
+        snprintf(at, sizeof at, "at %.0f", LOOKS[i]);
+        notify_tick(&n, LOOKS[i], LOOKS[i] >= 999.0);
+        notify_send(&n, "%s", at);
+        CHECK(hear(fd, at, heard, sizeof heard));
+    }
+    CHECK_STR(heard,
+              "WATCHDOG=1\nat 0\nEXTEND_TIMEOUT_USEC=60000000\nat 999\nWATCHDOG=1\nat 1000\nat 1001\nat "
+              "1999\nWATCHDOG=1\nat 2000\nWATCHDOG=1\nEXTEND_TIMEOUT_USEC=60000000\nat 6000\n");
+    notify_close(&n);
+    static const char *const NONE[] = {"0", "-2000000", "x"};
+    for (size_t i = 0; i < sizeof NONE / sizeof *NONE; i++) {
+        setenv("NOTIFY_SOCKET", name, 1);
+        setenv("WATCHDOG_USEC", NONE[i], 1);
+        notify_open(&n);
+        CHECK(n.is_open && n.watchdog_ms == 0.0);
+        notify_close(&n);
+    }
     close(fd);
+    char longer[200]; /* an address has room for so many bytes */
+    for (size_t len = sizeof n.address.sun_path - 1; len <= sizeof n.address.sun_path; len++) {
+        snprintf(longer, sizeof longer, "/%0*d", (int)len - 1, 0);
+        setenv("NOTIFY_SOCKET", longer, 1);
+        notify_open(&n);
+        CHECK_INT(n.is_open, len < sizeof n.address.sun_path);
+        notify_close(&n);
+    }
 
     static const char *const BAD[] = {"", "relative", "@", "/"};
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
