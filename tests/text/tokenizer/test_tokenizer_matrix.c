@@ -39,6 +39,18 @@ static const char SPACED[] =
     "'model':{'type':'BPE','unk_token':'<unk>','byte_fallback':true,'vocab':{'<s>':301,@BYTES,'" MARK
     "':300,'a':0,'b':302,'" MARK "a':303,'" MARK MARK "':304,'ab':305,'\xc3\xa9':306,'a" MARK "':307},"
     "'merges':[['" MARK "','a'],['" MARK "','" MARK "'],['a','b']]}}";
+/* Each piece of a text begins with a space. */
+static const char EACH[] =
+    "{'added_tokens':[{'id':301,'content':'<s>','special':true}],"
+    "'normalizer':{'type':'Sequence','normalizers':[{'type':'Prepend','prepend':'" MARK
+    "'},{'type':'Replace','pattern':{'String':' '},'content':'" MARK "'}]},"
+    "'pre_tokenizer':null,"
+    "'decoder':{'type':'Sequence','decoders':[{'type':'Replace','pattern':{'String':'" MARK
+    "'},'content':' '},"
+    "{'type':'ByteFallback'},{'type':'Fuse'},{'type':'Strip','content':' ','start':1,'stop':0}]},"
+    "'model':{'type':'BPE','byte_fallback':true,'vocab':{'<s>':301,@BYTES,'" MARK "':300,'a':0,'b':302,'" MARK
+    "a':303,'" MARK MARK "':304,'ab':305},"
+    "'merges':[['" MARK "','a'],['" MARK "','" MARK "'],['a','b']]}}";
 static const char SCORED[] =
     "{'added_tokens':[{'id':0,'content':'<s>','special':true}],'normalizer':null,"
     "'pre_tokenizer':{'type':'Metaspace','replacement':'" MARK "','prepend_scheme':'first','split':false},"
@@ -144,6 +156,22 @@ static const change BYTE_LEVEL_CHANGES[] = {
     {"'content':'<s>'", "'content':'<s>','normalized':true"},
     {"'content':'\xc3\xa9!'", "'content':'<s> '"},
     {"'normalized':true},{'id':302", "'normalized':false},{'id':302"},
+    {"'\\u0100'", "'zz'"}, /* 00 */
+    {"'\\u0108'", "'zz'"}, /* 08 */
+    {"'\\u0109'", "'zz'"}, /* 09 */
+    {"'\\u010a'", "'zz'"}, /* 0A */
+    {"'\\u010b'", "'zz'"}, /* 0B */
+    {"'\\u010d'", "'zz'"}, /* 0D */
+    {"'\\u011f'", "'zz'"}, /* 1F */
+    {"'\\u0120'", "'zz'"}, /* 20 */
+    {"'\\u007e'", "'zz'"}, /* 7E */
+    {"'\\u0121'", "'zz'"}, /* 7F */
+    {"'\\u00c0'", "'zz'"}, /* C0 */
+    {"'\\u00c1'", "'zz'"}, /* C1 */
+    {"'\\u00c2'", "'zz'"}, /* C2 */
+    {"'\\u00f0'", "'zz'"}, /* F0 */
+    {"'\\u00f1'", "'zz'"}, /* F1 */
+    {"'\\u00ff'", "'zz'"}, /* FF */
 };
 
 static const change WHOLE_CHANGES[] = {
@@ -175,6 +203,42 @@ static const change SPACED_CHANGES[] = {
     {"['a','b']", "['a','c']"},
     {"['a','b']", "'a b'"},
     {"'b':302", "'b':302,'b" MARK "b':400"},
+    {"{'type':'Fuse'}", "{'type':'Fused'}"},
+    {"'byte_fallback':true", "'byte_fallback':false"},
+    {"'<0x41>'", "'<0x41]'"},
+    {"'<0x41>'", "'<1x41>'"},
+    {"'<0x09>'", "'<0x09'"},
+    {"'<0x0A>'", "'<0x0A'"},
+    {"'<0x0D>'", "'<0x0D'"},
+    {"'<0x1F>'", "'<0x1F'"},
+    {"'<0x20>'", "'<0x20'"},
+    {"'<0x7E>'", "'<0x7E'"},
+    {"'<0x7F>'", "'<0x7F'"},
+    {"'<0xBF>'", "'<0xBF'"},
+    {"'<0xC0>'", "'<0xC0'"},
+    {"'<0xC1>'", "'<0xC1'"},
+    {"'<0xC2>'", "'<0xC2'"},
+    {"'<0xF0>'", "'<0xF0'"},
+    {"'<0xF1>'", "'<0xF1'"},
+    {"'<0xFF>'", "'<0xFF'"},
+};
+
+static const change EACH_CHANGES[] = {
+    {"'type':'Prepend'", "'type':'Lowercase'"},
+    {"'prepend':'" MARK "'", "'prepend':'_'"},
+    {"'prepend':'" MARK "'", "'other':'_'"},
+    {"'content':'" MARK "'}]}", "'content':'_'}]}"},
+    {"'content':'" MARK "'}]}", "'content':'" MARK "'},{'type':'NFC'}]}"},
+    {",{'type':'Replace','pattern':{'String':' '},'content':'" MARK "'}]}", "]}"},
+    {"{'type':'Prepend','prepend':'" MARK "'},", ""},
+    {"'normalizers'", "'others'"},
+    {"'pre_tokenizer':null,", ""},
+    {"'pre_tokenizer':null", "'pre_tokenizer':{'type':'Whitespace'}"},
+    {",{'type':'Strip','content':' ','start':1,'stop':0}", ""},
+    {"'start':1", "'start':2"},
+    {"'stop':0}", "'stop':0},{'type':'Fuse'}"},
+    {"{'type':'Fuse'},", ""},
+    {"{'type':'ByteFallback'}", "{'type':'Bytes'}"},
 };
 
 static const change SCORED_CHANGES[] = {
@@ -421,6 +485,8 @@ int main(void)
     say_form(&out, "of bytes", BYTE_LEVEL, A_IS_0, BYTE_LEVEL_CHANGES, ARRAY_LEN(BYTE_LEVEL_CHANGES));
     say_form(&out, "of bytes, words taken whole", WHOLE, 0, WHOLE_CHANGES, ARRAY_LEN(WHOLE_CHANGES));
     say_form(&out, "of characters, with merges", SPACED, 1, SPACED_CHANGES, ARRAY_LEN(SPACED_CHANGES));
+    say_form(&out, "of characters, each piece begun with a space", EACH, 1, EACH_CHANGES,
+             ARRAY_LEN(EACH_CHANGES));
     say_form(&out, "of characters, with scores", SCORED, 1, SCORED_CHANGES, ARRAY_LEN(SCORED_CHANGES));
     CHECK(!out.failed);
     recorded_check("text/tokenizer/matrix.txt", bytes_str(&out));
