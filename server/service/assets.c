@@ -110,7 +110,7 @@ static void reply_embedded(asset_reply *r, const asset *a, const char *accept_en
         r->reply.content_type = NULL;
     } else if (a->is_gzip && !takes_gzip) {
         if (!inflate_to(&r->body, a)) {
-            r->reply.status = 404;
+            r->reply.status = 503;
             return;
         }
         r->reply.body = r->body.data;

@@ -33,7 +33,7 @@ typedef struct asset_reply {
     char headers[1024];
 } asset_reply;
 
-/* Fills r; reply.status is 200, 304 or 404. ui_dir NULL: the embedded files. Texts are valid until
+/* Fills r; reply.status is 200, 304, 404, or 503 without memory for it. ui_dir NULL: the embedded files. Texts are valid until
  * deinit. */
 void assets_find(asset_reply *r, const char *ui_dir, const char *path, const char *accept_encoding,
                  const char *if_none_match);

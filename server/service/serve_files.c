@@ -67,10 +67,12 @@ static err_code on_field_data(void *ctx, const void *data, size_t n, err_detail 
 {
     form_reader *f = ctx;
     if (!f->in_file) {
+        if (f->text.len + n > FORM_TEXT_MAX) {
+            return err_set_param(d, ERR_LIMIT, f->field, "invalid_value",
+                                 "a field beside the file is too long");
+        }
         bytes_append(&f->text, data, n);
-        return f->text.failed ? err_set_param(d, ERR_LIMIT, f->field, "invalid_value",
-                                              "a field beside the file is too long")
-                              : ERR_OK;
+        return f->text.failed ? ERR_NOMEM : ERR_OK;
     }
     f->s->metrics.upload_bytes += n;
     while (f->grows && file_sink_queued(f->sink) + n > f->reserved) {

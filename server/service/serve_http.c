@@ -345,6 +345,8 @@ static void on_asset(serve *s, conn *c)
     assets_find(&r, s->opt->ui_dir, c->path, c->accept_encoding, c->if_none_match);
     if (r.reply.status == 404) {
         serve_send_fault(s, c, 404, "not_found", NULL, "there is nothing at this path");
+    } else if (r.reply.status == 503) {
+        serve_send_fault(s, c, 503, "out_of_memory", NULL, "no memory for the reply");
     } else {
         metrics_request(&s->metrics, c->route->name, r.reply.status);
         r.reply.head_only = c->method == NET_HEAD;

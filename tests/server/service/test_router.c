@@ -366,13 +366,13 @@ static void test_embedded(bytes *out)
         say_asset(out, NULL, PATHS[i], "gzip", NULL, true);
         bytes_deinit(&text);
     }
-    /* Without memory to unpack it there is none. */
+    /* Where there is no memory to unpack it, that is said. */
     for (size_t i = 0; i < 2; i++) {
         asset_reply r;
         one_fails(i ? "inflateInit2_" : "realloc", 1);
         assets_find(&r, NULL, "/", "", "");
         CHECK(one_fails_over());
-        CHECK_INT(r.reply.status, 404);
+        CHECK_INT(r.reply.status, 503);
         CHECK(!r.reply.body && r.reply.body_bytes == 0);
         asset_reply_deinit(&r);
     }

@@ -143,6 +143,16 @@ static const struct {
     {"the state", "GET /v1/status\n", NULL},
     {"the numbers", "GET /metrics\n", NULL},
     {"what does not exist", "GET /v1/responses/resp_0123456789abcdef01234567\n", NULL},
+    {"a page that is unpacked", "GET /\n", NULL},
+    {"a model", "GET /v1/models/fake\n", NULL},
+    {"the models of another dialect", "GET /api/tags\n", NULL},
+    {"a model of another dialect", "POST /api/show\n", "{\"model\": \"fake\"}"},
+    {"a cached prompt", "GET /v1/cache/a\n", NULL},
+    {"a control", "POST /v1/chat/completions/control\n", "{\"id\": \"none\", \"action\": \"reasoning_end\"}"},
+    {"a file", "POST /v1/files\nContent-Type: multipart/form-data; boundary=b\n",
+     "--b\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nvision\r\n--b\r\nContent-Disposition: "
+     "form-data; "
+     "name=\"file\"; filename=\"a\"\r\n\r\nabc\r\n--b--\r\n"},
 };
 
 static script s;
@@ -160,10 +170,13 @@ static void ask(bytes *reply, size_t which, int number)
             bytes_printf(&sent, "%.*s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n", len, line);
         } else if (at) {
             bytes_printf(&sent, "%.*s%d\r\n", (int)(at - line), line, number);
+        } else {
+            bytes_printf(&sent, "%.*s\r\n", len, line);
         }
     }
     if (body) {
-        bytes_printf(&sent, "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(body));
+        bytes_printf(&sent, "%sContent-Length: %zu\r\n",
+                     strstr(head, "Content-Type:") ? "" : "Content-Type: application/json\r\n", strlen(body));
     }
     bytes_printf(&sent, "\r\n%s", body ? body : "");
     send_all(fd, sent.data, sent.len);
