@@ -97,7 +97,7 @@ void mcp_ask_drop(mcp_ask *ask, bool is_told)
     const int64_t id = ask->id;
     const bool was_sent = ask->send_ms <= 0.0;
     mcp_ask_free(ask); /* over HTTP the end of its stream says it to a server of today */
-    if (is_told && was_sent && !s->is_failing && (s->config->kind == MCP_STDIO || !s->is_modern)) {
+    if (is_told && was_sent && (s->config->kind == MCP_STDIO || !s->is_modern)) {
         bytes text = bytes_empty(1024);
         bytes_printf(
             &text,

@@ -54,7 +54,7 @@ static void add_text(mcp_result *r, const char *text, size_t len, size_t *n_lost
     }
     const size_t room = r->text.len < LIMIT_MCP_RESULT_BYTES ? LIMIT_MCP_RESULT_BYTES - r->text.len : 0;
     size_t n = len < room ? len : room;
-    while (n > 0 && n < len && ((unsigned char)text[n] & 0xc0) == 0x80) {
+    while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) {
         n--;
     }
     bytes_append(&r->text, text, n);
@@ -95,8 +95,7 @@ static void add_image(mcp_result *r, const char *data, size_t *n_lost)
     bytes_append_str(&r->images, r->n_images++ ? ",\"data:" : "\"data:");
     bytes_append_str(&r->images, type);
     bytes_append_str(&r->images, ";base64,");
-    for (size_t i = 0; i < n; i++) { /* what is no base64 would end the text */
-        const char c = data[i];
+    for (char c; (c = *data); data++) { /* what is no base64 would end the text */
         const bool ok = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
                         c == '+' || c == '/' || c == '=';
         if (ok) {

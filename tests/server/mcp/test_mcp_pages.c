@@ -112,7 +112,7 @@ static void test_charset(void)
         CHECK_STR(out, CASES[i][1]);
     }
     memset(text, ' ', sizeof text);
-    memcpy(text + 4096 - 11, "charset=abc", 11);
+    memcpy(text + 4096 - 11, "charset=abcd", 12); /* it is looked for in the first 4096 bytes */
     mcp_html_charset(out, sizeof out, text, sizeof text);
     CHECK_STR(out, "abc");
     memcpy(text + 4096 - 11, "           charset=abc", 22);
@@ -168,6 +168,9 @@ static void test_decode(void)
          "a\0b\0",
          6, "", "ab"},
         {"\xfe\xff\0a\0b", 6, "", "ab"},
+        {"\xef\xbb\xbf", 3, "latin1", ""}, /* nothing but a mark */
+        {"\xff\xfe", 2, "latin1", ""},
+        {"\xff", 1, "latin1", "\xc3\xbf"},
         {"\x83\x41", 2, "shift_jis", "\xe3\x82\xa2"},
         {"a\xff"
          "b",

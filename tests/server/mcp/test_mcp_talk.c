@@ -415,6 +415,18 @@ static void test_times(void)
         CHECK_STR(results(), "5.2 !one: it did not answer within 60 s|");
         CHECK_HAS(sent(&t), "notifications/cancelled");
     }
+    /* A server hears of the end of what it was asked, if it is to. */
+    work(&t, &job);
+    mcp_ask_drop(t.m.asks, true);
+    CHECK_STR(sent(&t), "");
+    work(&t, &job);
+    CHECK_HAS(sent(&t), "tools/call");
+    mcp_ask_drop(t.m.asks, false);
+    CHECK_STR(sent(&t), "");
+    work(&t, &job);
+    CHECK_HAS(sent(&t), "tools/call");
+    mcp_ask_drop(t.m.asks, true);
+    CHECK_HAS(sent(&t), "notifications/cancelled");
     /* One that waits for its session to be there again; its end may come first. */
     const double now = clock_ms();
     t.s->step = STEP_CLOSED;
