@@ -382,7 +382,7 @@ static err_code apply_all(context_fit *fit, gen_request **out, err_code err, err
         err = apply(fit, &r->edits[i], out, err, d);
     }
     bytes_append_char(&fit->told, ']');
-    return err;
+    return fit->told.failed ? err_set(d, ERR_NOMEM, "no memory for this request") : err;
 }
 
 err_code context_fit_prepare(gen_request **out, context_fit *fit, err_detail *d)

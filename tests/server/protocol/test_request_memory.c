@@ -1,5 +1,6 @@
 /* Requests of every dialect when allocations fail, one after the other and all from one on: a request is read whole, or
  * says that memory was short; it never goes on without a part. */
+#include "server/protocol/context_fit.h"
 #include "server/protocol/dialects/chat_request.h"
 #include "server/protocol/dialects/completion_request.h"
 #include "server/protocol/dialects/messages_request.h"
@@ -230,6 +231,73 @@ static err_code read_one(void *context)
     return err;
 }
 
+/* ---- what is left out of a conversation that is too long ---- */
+
+/* Too long whatever is left: as many tokens as there are bytes. */
+static err_code measure(gen_request **out, const api_request *r, const struct completion_prompt *prompt,
+                        engine *e, const prepare_hooks *hooks, err_detail *d)
+{
+    int64_t n = 0;
+    (void)out, (void)prompt, (void)e, (void)hooks;
+    for (size_t i = 0; i < r->in->n_messages; i++) {
+        const chat_message *m = &r->in->messages[i];
+        n += m->reasoning ? (int64_t)strlen(m->reasoning) : 0;
+        for (size_t k = 0; k < m->n_parts; k++) {
+            n += (int64_t)m->parts[k].text_len;
+        }
+    }
+    err_set(d, ERR_CONTEXT, "it is too long");
+    d->amount = n;
+    d->limit = 10;
+    return ERR_CONTEXT;
+}
+
+static err_code fit_once(void *context)
+{
+    static const char BODY[] =
+        "{\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\","
+        "\"content\":[{\"type\":"
+        "\"thinking\",\"thinking\":\"" WORDS
+        "\",\"signature\":\"\"},{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{}}]},{"
+        "\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"t\",\"content\":\"" WORDS
+            WORDS
+        "\"}]}],\"context_management\":{\"edits\":[{\"type\":\"clear_thinking_20251015\",\"keep\":{\"type\":"
+        "\"thinking_turns\",\"value\":0}},{\"type\":\"clear_tool_uses_20250919\",\"trigger\":{\"type\":"
+        "\"tool_uses\",\"value\":"
+        "0},\"keep\":{\"type\":\"tool_uses\",\"value\":0},\"clear_tool_inputs\":true}]}}";
+    reading *one = context;
+    api_request r;
+    gen_request *request = NULL;
+    err_detail d = {0};
+    api_request_init(&r);
+    context_fit fit = {.r = &r, .prepare = measure, .told = bytes_empty(4096)};
+    err_code err = messages_request_parse(&r, BODY, sizeof BODY - 1, true, NULL, &d);
+    err = err == ERR_OK ? context_fit_prepare(&request, &fit, &d) : err;
+    if (err == ERR_CONTEXT) { /* which is what comes of it */
+        err = fit.told.failed ? ERR_INTERNAL : ERR_OK;
+        if (err == ERR_OK && !one->whole[0]) {
+            snprintf(one->whole, sizeof one->whole, "%s", bytes_str(&fit.told));
+        }
+        if (err == ERR_OK && strcmp(bytes_str(&fit.told), one->whole) != 0) {
+            fprintf(stderr, "%s\ninstead of\n%s\n", bytes_str(&fit.told), one->whole);
+            err = ERR_INTERNAL;
+        }
+    }
+    bytes_deinit(&fit.told);
+    api_request_deinit(&r);
+    return err;
+}
+
+static void test_fit(void)
+{
+    reading one = {0};
+    CHECK(alloc_fail_each(fit_once, &one, 5000) > 3);
+    CHECK_STR(
+        one.whole,
+        "[{\"type\":\"clear_thinking_20251015\",\"cleared_thinking_turns\":1,\"cleared_input_tokens\":64},{"
+        "\"type\":\"clear_tool_uses_20250919\",\"cleared_tool_uses\":1,\"cleared_input_tokens\":89}]");
+}
+
 int main(void)
 {
     fill_store();
@@ -240,6 +308,7 @@ int main(void)
         CHECK(strlen(one.whole) > 10);
         CHECK(alloc_fail_each(read_one, &one, 5000) > 3); /* our own, behind a sanitizer */
     }
+    test_fit();
     response_store_destroy(store);
     file_store_destroy(files);
     CHECK_DONE();
