@@ -143,6 +143,7 @@ target_link_options(test_short_memory PRIVATE ${failing})
 set(failing arena_alloc arena_calloc arena_strdup work_do)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_schema_room PRIVATE ${failing})
+target_link_options(test_jinja_memory PRIVATE -Wl,--wrap=jinja_work)
 target_link_options(test_rendered PRIVATE -Wl,--wrap=arena_alloc,--wrap=arena_calloc,--wrap=arena_strdup)
 target_link_options(test_router PRIVATE -Wl,--wrap=calloc,--wrap=realloc,--wrap=fopen,--wrap=getrusage,--wrap=inflateInit2_)
 # Tokens that the test makes up.

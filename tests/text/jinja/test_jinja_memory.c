@@ -1,12 +1,13 @@
 /* Memory ends anywhere. A template is read with each bound of its memory, and rendered with the memory used up at each
  * place: then it is said that memory is lacking and nothing is written, or what comes is the same as with enough of it. So
- * are the variables made. And macros, loops and values nest until the bound, whichever meets it. */
+ * are the variables made. The steps of a rendering end at each place, too. And macros, loops and values nest until the bound, whichever meets it. */
 #include <string.h>
 
 #include "base/limits.h"
 #include "tests/check.h"
 #include "text/jinja/chat_template.h"
 #include "text/jinja/jinja_ast.h"
+#include "text/jinja/jinja_render.h"
 
 /* BLOCK: what a rendering takes at once; STEP: what it hands out is a multiple of that. EVERY: of the reference cases. */
 enum {
@@ -138,6 +139,38 @@ static void check_rendering(const char *text, const json *given)
     bytes_deinit(&want);
 }
 
+/* The steps of a rendering end at that call which counts some; 0: none. */
+static int steps_end_at;
+
+bool __real_jinja_work(jinja_render *r, size_t n_bytes);
+bool __wrap_jinja_work(jinja_render *r, size_t n_bytes);
+bool __wrap_jinja_work(jinja_render *r, size_t n_bytes)
+{
+    if (steps_end_at > 0 && --steps_end_at == 0) {
+        r->steps = JINJA_MAX_STEPS;
+    }
+    return __real_jinja_work(r, n_bytes);
+}
+
+/* A template whose steps end at each place: that is said, and nothing is written. */
+static void check_steps(const char *text, const json *given)
+{
+    chat_template *t = NULL;
+    bytes out = bytes_empty(1 << 20);
+    bool ends = chat_template_compile(&t, text, strlen(text), &d) == ERR_OK &&
+                render(t, &out, given, ENOUGH, 0) == ERR_OK;
+    for (int n = 1; ends; n++) {
+        steps_end_at = n;
+        const err_code err = render(t, &out, given, ENOUGH, 0);
+        ends = steps_end_at == 0;
+        steps_end_at = 0;
+        CHECK_INT(err, ends ? ERR_LIMIT : ERR_OK);
+        CHECK(!ends || (strcmp(bytes_str(&out), "before") == 0 && strstr(d.text, "takes too many steps")));
+    }
+    chat_template_close(t);
+    bytes_deinit(&out);
+}
+
 /* The variables with each bound of their memory. */
 static void check_variables(const json *given)
 {
@@ -202,8 +235,12 @@ int main(void)
     for (size_t i = 0; i < ARRAY_LEN(TEMPLATES); i++) {
         check_reading(TEMPLATES[i]);
         check_rendering(TEMPLATES[i], vars);
+        check_steps(TEMPLATES[i], vars);
     }
     for (const json *c = json_child(json_get(root, "cases")); c; c = json_next(c), n++) {
+        if (!json_get(c, "error")) {
+            check_steps(json_str(json_get(c, "template"), ""), vars);
+        }
         if (n % EVERY == 0 && !json_get(c, "error")) {
             check_rendering(json_str(json_get(c, "template"), ""), vars);
         }
