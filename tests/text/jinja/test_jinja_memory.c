@@ -1,6 +1,7 @@
 /* Memory ends anywhere. A template is read with each bound of its memory, and rendered with the memory used up at each
- * place: then it is said that memory is lacking and nothing is written, or what comes is the same as with enough of it. So
- * are the variables made. The steps of a rendering end at each place, too. And macros, loops and values nest until the bound, whichever meets it. */
+ * place: then it is said that memory is lacking and nothing is written, or what comes is the same as with enough of
+ * it. So are the variables made. The steps of a rendering end at each place, too. And macros, loops and values nest
+ * until the bound, whichever meets it. */
 #include <string.h>
 
 #include "base/limits.h"
