@@ -1,6 +1,7 @@
 /* decode: a step of every running answer: its next token and the drafts behind it in one batch, and
  * what the model says to each. Engine thread.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -307,9 +308,7 @@ void decode_step(engine *e)
 {
     block b = {0};
     decode_plan plan = find_running(e);
-    if (plan.n_running == 0) {
-        return;
-    }
+    assert(plan.n_running > 0); /* or it was not the step's turn */
     const int64_t start = clock_ns();
     guess(e, &plan);
     for (int32_t i = 0; i < plan.n_running; i++) {

@@ -214,7 +214,7 @@ static err_code room_for_states(const engine *e, const engine_options *opt, size
     }
     const size_t left = limit ? limit - fixed - LIMIT_REQUEST_MEMORY : *most;
     *most = left < *most ? left : *most;
-    *easy = limit && left < *easy ? left : *easy;
+    *easy = left < *easy ? left : *easy;
     return ERR_OK;
 }
 
