@@ -2,14 +2,29 @@
 #include "server/local_server.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "tests/folder.h"
+#include "tests/one_fails.h"
 #include "tests/open_files.h"
 #include "tests/said.h"
+
+#define EIO_OF(value) (errno = EIO, value)
+
+ONE_FAILS(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t n),
+          (fd, level, name, value, n), EIO_OF(-1))
+ONE_FAILS(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *n),
+          (fd, level, name, value, n), EIO_OF(-1))
+ONE_FAILS(int, getsockname, (int fd, struct sockaddr *a, socklen_t *n), (fd, a, n), EIO_OF(-1))
+ONE_FAILS(int, getpeername, (int fd, struct sockaddr *a, socklen_t *n), (fd, a, n), EIO_OF(-1))
+ONE_FAILS(FILE *, fopen, (const char *path, const char *how), (path, how), EIO_OF(NULL))
+ONE_FAILS(DIR *, opendir, (const char *path), (path), EIO_OF(NULL))
+ONE_FAILS(ssize_t, send, (int fd, const void *data, size_t n, int how), (fd, data, n, how), EIO_OF(-1))
 
 static int listening = -1, answering = -1;
 static char asked[8192];
@@ -129,6 +144,43 @@ static void test_lengths(const local_address *at)
     }
 }
 
+/* Whose process it is where the system does not say, and what is said where nothing can be asked. */
+static void test_failures(const local_address *at, const void *address, socklen_t n)
+{
+    static const struct {
+        const char *call;
+        bool is_tcp, is_unix; /* whether the process is known all the same */
+    } PROCESS[] = {{"none", true, true},   {"getsockname", false, false}, {"getpeername", false, false},
+                   {"fopen", false, true}, {"opendir", false, true},      {"getsockopt", true, false}};
+    static const struct {
+        const char *call;
+        int n;
+        const char *why;
+    } ASKING[] = {{"setsockopt", 1, "no server answers there (Input/output error)"},
+                  {"setsockopt", 2, "no server answers there (Input/output error)"},
+                  {"send", 1, "no answer"}};
+    const int family = ((const struct sockaddr *)address)->sa_family;
+    local_reply r = {.fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    CHECK(connect(r.fd, address, n) == 0);
+    const int other = accept(listening, NULL, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(PROCESS); i++) {
+        one_fails(PROCESS[i].call, 1);
+        const pid_t process = local_server_process(&r);
+        const bool is_over = one_fails_over();
+        CHECK_INT(process, (family == AF_UNIX ? PROCESS[i].is_unix : PROCESS[i].is_tcp) ? getpid() : 0);
+        CHECK(is_over || process == getpid());
+    }
+    close(other);
+    local_reply_deinit(&r);
+    for (size_t i = 0; i < ARRAY_LEN(ASKING); i++) {
+        one_fails(ASKING[i].call, ASKING[i].n);
+        CHECK(!local_server_get(&r, at, "/status", NULL));
+        CHECK(one_fails_over());
+        CHECK_STR(r.why, ASKING[i].why);
+        local_reply_deinit(&r);
+    }
+}
+
 int main(void)
 {
     char folder[FOLDER_NAME], host[FOLDER_NAME + 16];
@@ -142,12 +194,14 @@ int main(void)
     const int port = ntohs(in.sin_port);
     test_replies(&(local_address){.hosts = "localhost", .port = port});
     test_lengths(&(local_address){.hosts = "127.0.0.1", .port = port});
+    test_failures(&(local_address){.hosts = "127.0.0.1", .port = port}, &in, sizeof in);
     close(listening);
     test_hosts(port);
     snprintf(un.sun_path, sizeof un.sun_path, "%s/s", folder);
     snprintf(host, sizeof host, "unix:%s/s", folder);
     listens(AF_UNIX, &un, sizeof un);
     test_replies(&(local_address){.hosts = host});
+    test_failures(&(local_address){.hosts = host}, &un, sizeof un);
     close(listening);
     CHECK_INT(open_files(), before);
     CHECK_DONE();
