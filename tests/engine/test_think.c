@@ -2,6 +2,8 @@
  * end. */
 #include "engine/think.h"
 
+#include "base/json.h"
+#include "engine/prompt.h"
 #include "tests/check.h"
 
 static const int32_t CLOSE_IDS[] = {900, 901, 902};
@@ -180,8 +182,58 @@ static void test_names(void)
     CHECK(!think_form_reads(&THINK_TAGS, "<thonk>", 7) && !think_form_reads(&THINK_TAGS, "", 0));
 }
 
+/* Whether a prompt ends inside a block: white space behind its mark counts for nothing, what lies before the text for
+ * nothing either. */
+static void test_prompts(void)
+{
+    static const char WHOLE[] = "<think> \n\r\t";
+    static const struct {
+        size_t from, to;
+        bool starts;
+    } CASES[] = {{0, 7, true},   {0, 8, true},   {0, 11, true}, {0, 6, false},
+                 {1, 11, false}, {7, 11, false}, {7, 7, false}};
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        CHECK_INT(prompt_starts_in_thinking(&THINK_TAGS, WHOLE + CASES[i].from, CASES[i].to - CASES[i].from),
+                  CASES[i].starts);
+    }
+}
+
+/* What closes reasoning in channels: with tools a call may follow, and a form says itself how it begins. */
+static void test_closing(void)
+{
+    static const char HEAD[] = "<|channel|>final<|message|>", CALLS[] = "<|channel|>commentary";
+    const think_form channels = {.closing = "!", .text_opening = HEAD}, plain = {.closing = "!"};
+    json_doc *tools = NULL;
+    CHECK_INT(json_parse(&tools, "[]", 2, 4, NULL), ERR_OK);
+    for (int i = 0; i < 8; i++) {
+        const bool has_channels = i & 1, has_form = i & 2;
+        const chat_input in = {.tools = i & 4 ? json_root(tools) : NULL};
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "!%s", !has_channels || has_form ? "" : in.tools ? CALLS : HEAD);
+        bytes out = bytes_empty(256);
+        prompt_write_closing(&out, has_channels ? &channels : &plain, &in, has_form);
+        CHECK_STR(bytes_str(&out), wanted);
+        bytes_deinit(&out);
+    }
+    json_free(tools);
+}
+
+/* An answer's beginning that is given ends inside its reasoning where it has no text yet. */
+static void test_continued(void)
+{
+    for (int i = 0; i < 8; i++) {
+        chat_message messages[2] = {{.role = CHAT_USER}, {.role = CHAT_ASSISTANT, .n_parts = i & 2 ? 1 : 0}};
+        messages[1].reasoning = i & 4 ? "so" : NULL;
+        const chat_input in = {.messages = messages, .n_messages = 2, .continues = i & 1};
+        CHECK_INT(prompt_continues_thinking(&in), i == 5);
+    }
+}
+
 int main(void)
 {
+    test_prompts();
+    test_closing();
+    test_continued();
     test_names();
     test_forms();
     test_phases();
