@@ -190,8 +190,8 @@ static void test_prompts(void)
     static const struct {
         size_t from, to;
         bool starts;
-    } CASES[] = {{0, 7, true},   {0, 8, true},   {0, 11, true}, {0, 6, false},
-                 {1, 11, false}, {7, 11, false}, {7, 7, false}};
+    } CASES[] = {{0, 7, true},   {0, 8, true},  {0, 11, true},  {0, 6, false}, {1, 11, false},
+                 {7, 11, false}, {7, 7, false}, {9, 11, false}, {9, 9, false}};
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         CHECK_INT(prompt_starts_in_thinking(&THINK_TAGS, WHOLE + CASES[i].from, CASES[i].to - CASES[i].from),
                   CASES[i].starts);
