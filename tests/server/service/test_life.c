@@ -16,7 +16,7 @@
 #include "tests/recorded.h"
 #include "tests/server/fake_options.h"
 
-enum { MOST = 1 << 20, DEADLINE_MS = 60000 };
+enum { MOST = 1 << 20, DEADLINE_MS = 60000, ID_BYTES = 64 };
 
 static char folder[FOLDER_NAME];
 static bytes all;
@@ -244,6 +244,38 @@ static void open_manager(struct sockaddr_un *address)
     setenv("NOTIFY_SOCKET", address->sun_path, 1);
 }
 
+/* Begins a chat, and waits for the first of its answer; its id, as the reply has it, goes to `id`, if that is not NULL. */
+static int begin_chat(const life *l, const char *says, char id[ID_BYTES])
+{
+    char text[512], body[256], piece[1024];
+    snprintf(body, sizeof body,
+             "{\"messages\": [{\"role\": \"user\", \"content\": \"%s\"}], \"stream\": true}", says);
+    const int n = snprintf(text, sizeof text,
+                           "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
+                           "application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                           strlen(body), body);
+    const int fd = connect_to(l->port);
+    CHECK(write(fd, text, (size_t)n) == n);
+    const ssize_t got = read(fd, piece, sizeof piece - 1);
+    CHECK(got > 0);
+    piece[got > 0 ? got : 0] = '\0';
+    const char *named = strstr(piece, "x-request-id: ");
+    if (id) {
+        CHECK(named && sscanf(named, "x-request-id: %63s", id) == 1);
+    }
+    return fd;
+}
+
+/* What is logged of a request has the id that its reply has. */
+static void log_of_a_chat(const life *l)
+{
+    char id[ID_BYTES] = "", logged[ID_BYTES + 8];
+    const int fd = begin_chat(l, "short", id);
+    snprintf(logged, sizeof logged, "req=%s ", id);
+    wait_log(l, logged, 1);
+    close(fd);
+}
+
 static void whole_life(void)
 {
     struct sockaddr_un address;
@@ -252,6 +284,7 @@ static void whole_life(void)
     unsetenv("NOTIFY_SOCKET");
     hear("READY=1");
     ask_until(&l, "no-key", 200);
+    log_of_a_chat(&l);
     kill(l.child, SIGTERM);
     hear("STOPPING=1");
     end(&l);
@@ -291,28 +324,12 @@ static void ready_elsewhere(const char *what, const char *const *words, const ch
     close(manager);
 }
 
-/* Begins a chat, and waits for the first of its answer. */
-static int begin_chat(const life *l, const char *says)
-{
-    char text[512], body[256], piece[512];
-    snprintf(body, sizeof body,
-             "{\"messages\": [{\"role\": \"user\", \"content\": \"%s\"}], \"stream\": true}", says);
-    const int n = snprintf(text, sizeof text,
-                           "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
-                           "application/json\r\nContent-Length: %zu\r\n\r\n%s",
-                           strlen(body), body);
-    const int fd = connect_to(l->port);
-    CHECK(write(fd, text, (size_t)n) == n);
-    CHECK(read(fd, piece, sizeof piece) > 0);
-    return fd;
-}
-
 /* An answer that goes on holds up the end; a second signal does not wait for it. */
 static void second_signal(int first, int second, const char *what)
 {
     life l = begin(what, (const char *const[]){"--drain", "600", NULL});
     ask_until(&l, "no-key", 200);
-    const int fd = begin_chat(&l, "!delay=60000 long");
+    const int fd = begin_chat(&l, "!delay=60000 long", NULL);
     kill(l.child, first);
     wait_log(&l, "shutting down", 1);
     kill(l.child, second);
@@ -329,7 +346,7 @@ static void stalled(void)
     life l = begin("a computation that stalls",
                    (const char *const[]){"--step-timeout", "4", "--drain", "0", NULL});
     ask_until(&l, "no-key", 200);
-    const int fd = begin_chat(&l, "!stuck long");
+    const int fd = begin_chat(&l, "!stuck long", NULL);
     wait_log(&l, "ERROR", 1);
     kill(l.child, SIGTERM);
     end(&l);
