@@ -1,5 +1,6 @@
 #include "server/protocol/tool_plan.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,7 +228,7 @@ void tool_plan_add(tool_plan *p, first_error *e, const json *entry, const char *
     if (e->code != ERR_OK) {
         return;
     }
-    bool is_new = p->n_servers < MCP_SERVERS;
+    bool is_new = true;
     for (size_t i = 0; i < p->n_servers; i++) {
         is_new = is_new && p->servers[i] != v;
     }
@@ -236,6 +237,7 @@ void tool_plan_add(tool_plan *p, first_error *e, const json *entry, const char *
                      label);
         return;
     }
+    assert(p->n_servers < MCP_SERVERS); /* there are no more */
     p->servers[p->n_servers++] = v;
     for (size_t i = 0; i < v->offer->n_tools && e->code == ERR_OK; i++) {
         const mcp_tool *t = &v->offer->tools[i];
