@@ -500,7 +500,7 @@ static void on_event(serve *s, const gen_event *event)
         }
         return;
     }
-    if (is_last && a->timeout != ANSWER_IN_TIME && a->finish == GEN_FINISH_CANCELLED) {
+    if (is_last && first->timeout != ANSWER_IN_TIME && a->finish == GEN_FINISH_CANCELLED) {
         a->finish = GEN_FINISH_ERROR;
     }
     a->cached = a->timings.cache_n;

@@ -83,7 +83,7 @@ void serve_begin_choices(serve *s, answer *a)
 void serve_share_prompt(serve *s, answer *first, const answer *a, const gen_event *event)
 {
     const int n = first->opt.n_choices > 1 ? first->opt.n_choices : 1;
-    for (int i = a->index + 1; i < (a->index / n + 1) * n && i <= first->n_others; i++) {
+    for (int i = a->index + 1; i < (a->index / n + 1) * n; i++) {
         answer_take_prompt(first->others[i - 1], s->engine, event);
     }
 }

@@ -210,7 +210,7 @@ void serve_try_lanes(serve *s, uint64_t conn_id)
             if (lane == LANE_FREE) {
                 submit(s, a);
                 found = true;
-            } else if (lane == LANE_TAKEN && a->has_reply) {
+            } else if (lane == LANE_TAKEN) {
                 responses_reply_queued(&a->reply, 0);
                 serve_wake_followers(s, a);
             }
