@@ -445,6 +445,37 @@ static void test_files(void)
     close(h.fd);
 }
 
+/* A file that is written in pieces is the same where it is taken in. */
+static void test_large_file(void)
+{
+    static char content[100001];
+    char path[64], hex[2 * HASH_BYTES + 1];
+    memset(content, 'x', sizeof content - 1);
+    history_store *st = open_store("large", QUOTA);
+    chat_change change;
+    err_detail d = {0};
+    bytes text = bytes_empty(1 << 20);
+    json_doc *doc = NULL;
+    int n = 0;
+    file_handle h = make_file(content), out;
+    hash_hex(hex, h.hash, HASH_BYTES);
+    CHECK_OK(history_store_add_file(st, SCOPE, &h, &d), d);
+    CHECK_OK(put(st, SCOPE, "c", with_file(&h), &change, &d), d);
+    CHECK_OK(history_store_export(st, SCOPE, &out, &d), d);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", out.fd);
+    CHECK_OK(file_read(&text, path, &d), d);
+    close(out.fd);
+    CHECK_OK(json_parse(&doc, bytes_str(&text), text.len, 64, &d), d);
+    CHECK_OK(history_store_import(st, SCOPE + 1, json_root(doc), &n, &d), d);
+    CHECK_OK(history_store_open_file(st, SCOPE + 1, hex, &out, &d), d);
+    CHECK_INT(out.bytes, sizeof content - 1);
+    close(out.fd);
+    close(h.fd);
+    json_free(doc);
+    bytes_deinit(&text);
+    history_store_close(st);
+}
+
 static void test_transfer(void)
 {
     history_store *st = open_store("transfer", QUOTA);
@@ -749,6 +780,7 @@ int main(void)
     test_pages();
     test_files();
     test_transfer();
+    test_large_file();
     test_full();
     test_disk_refuses();
     test_killed();
