@@ -485,7 +485,7 @@ const dialect dialect_rerank = {.name = "rerank",
         .name = "response", .id_prefix = "resp_", .has_log = true, .has_tools = true, .parse = (body),       \
         .prepare = prepare_chat, .first = first_responses, .delta = delta_responses,                         \
         .progress = progress_responses, .last = last_responses, .whole = whole_responses,                    \
-        .append_kept = append_output, .ping = PING                                                           \
+        .append_kept = append_output, .error = chat_reply_error, .ping = PING                                \
     }
 
 const dialect dialect_responses = RESPONSES(parse_responses);

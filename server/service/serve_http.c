@@ -12,6 +12,8 @@
 
 enum { PULL_BYTES = 16384, PROTOCOL_LIST_MAX = 120 };
 
+/* Not NULL from a connection's first head that was accepted on until serve_on_close: none of the other callbacks comes
+ * before or after. */
 conn *serve_conn(serve *s, uint64_t id)
 {
     return id_table_get(&s->conns, id);
@@ -30,9 +32,7 @@ void serve_send_json(serve *s, conn *c, int status, const bytes *body, const cha
         net_send_reply(s->net, c->id, &reply);
         return;
     }
-    if (c->route) {
-        metrics_request(&s->metrics, c->route->name, status);
-    }
+    metrics_request(&s->metrics, c->route->name, status);
     net_reply reply = {.status = status,
                        .content_type = "application/json",
                        .headers = headers,
@@ -85,7 +85,7 @@ static const dialect *const DIALECTS[] = {
 /* NULL if the route makes no answer. */
 static const dialect *dialect_of(const route *to)
 {
-    return to && to->id < ARRAY_LEN(DIALECTS) ? DIALECTS[to->id] : NULL;
+    return to->id < ARRAY_LEN(DIALECTS) ? DIALECTS[to->id] : NULL;
 }
 
 /* A path as the routes know it: without --api-prefix. "" if it is not below that. */
@@ -113,7 +113,7 @@ void serve_send_error(serve *s, conn *c, const api_error *e)
     bytes body;
     bytes_init(&body, 16384);
     error_headers(headers, sizeof headers, e, NULL);
-    (c->write_error ? c->write_error : api_error_write_body)(&body, e);
+    c->write_error(&body, e);
     /* 499 is our word for a client that left; one that is still there gets a plain failure. */
     serve_send_json(s, c, e->status == 499 ? 503 : e->status, &body, headers);
     bytes_deinit(&body);
@@ -512,10 +512,6 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
 {
     serve *s = ctx;
     conn *c = serve_conn(s, id);
-    if (!c || !c->route) {
-        net_abort(s->net, id);
-        return;
-    }
     if (c->method == NET_OPTIONS) {
         on_options(s, c);
         return;
@@ -579,7 +575,7 @@ static net_pull end_stream(conn *c, bytes *out, const char *code, const char *me
     api_error e;
     api_error_set(&e, 503, code, NULL, "%s", message);
     const dialect *d = c->follows_log ? &dialect_responses : dialect_of(c->route);
-    (d && d->error ? d->error : chat_reply_error)(out, &e);
+    d->error(out, &e);
     return NET_PULL_END;
 }
 
@@ -658,9 +654,6 @@ net_pull serve_on_writable(void *ctx, uint64_t id, bytes *out)
 {
     serve *s = ctx;
     conn *c = serve_conn(s, id);
-    if (!c) {
-        return NET_PULL_END;
-    }
     if (c->is_socket) {
         return serve_socket_pull(s, c, out);
     }
@@ -698,28 +691,21 @@ void serve_on_half_closed(void *ctx, uint64_t id)
 {
     serve *s = ctx;
     conn *c = serve_conn(s, id);
-    if (c) {
-        c->last_write_ms = clock_ms() - s->opt->keepalive_s * 1000.0;
-        net_want_write(s->net, id);
-    }
+    c->last_write_ms = clock_ms() - s->opt->keepalive_s * 1000.0;
+    net_want_write(s->net, id);
 }
 
 void serve_on_done(void *ctx, uint64_t id)
 {
-    conn *c = serve_conn(ctx, id);
-    if (c) {
-        leave_answer(ctx, c);
-    }
+    leave_answer(ctx, serve_conn(ctx, id));
 }
 
 void serve_on_close(void *ctx, uint64_t id)
 {
     serve *s = ctx;
     conn *c = id_table_remove(&s->conns, id);
-    if (c) {
-        leave_answer(s, c);
-        serve_end_chain(s, c);
-        bytes_deinit(&c->frames);
-        free(c);
-    }
+    leave_answer(s, c);
+    serve_end_chain(s, c);
+    bytes_deinit(&c->frames);
+    free(c);
 }

@@ -1,11 +1,26 @@
 /* The double's media for other servers: see fake_engine.c. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/media_copy.h"
 
-/* Every image is 40 x 30 and shows "thumb"; the last byte 'X' makes it one that cannot be read. */
+/* Until the file $FAKE_STUCK_UNTIL exists; false if nobody wants to know any more. */
+static bool wait_for_file(const preview_hooks *hooks)
+{
+    const char *until = getenv("FAKE_STUCK_UNTIL");
+    while (until && access(until, F_OK) != 0) {
+        if (hooks->cancelled(hooks->ctx)) {
+            return false;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return true;
+}
+
+/* Every image is 40 x 30 and shows "thumb"; the last byte 'X' makes it one that cannot be read, 'W' one that is looked at
+ * only once there is that file, 'V' one whose thumb is. */
 err_code engine_preview(const engine *e, preview_tokens *out, int fd, size_t n_bytes, bool is_video,
                         const preview_hooks *hooks, err_detail *d)
 {
@@ -16,7 +31,13 @@ err_code engine_preview(const engine *e, preview_tokens *out, int fd, size_t n_b
     }
     const engine_media_facts facts = {.width = 40, .height = 30};
     const preview_thumb thumb = {.width = 40, .height = 30, .jpeg = (const uint8_t *)"thumb", .n_bytes = 5};
+    if (last == 'W' && !wait_for_file(hooks)) {
+        return err_set(d, ERR_CANCELLED, "cancelled");
+    }
     hooks->facts(hooks->ctx, &facts);
+    if (last == 'V' && !wait_for_file(hooks)) {
+        return err_set(d, ERR_CANCELLED, "cancelled");
+    }
     hooks->thumb(hooks->ctx, &thumb);
     *out = (preview_tokens){1, 14};
     return ERR_OK;

@@ -179,6 +179,10 @@ bool fake_options_read(fake_options *f, int argc, char **argv)
             opt->event_log_bytes = (size_t)strtoull(value, NULL, 10);
         } else if (strcmp(name, "--upload-dir") == 0) {
             opt->upload_dir = value;
+        } else if (strcmp(name, "--needs-uploads") == 0) {
+            opt->needs_uploads = strcmp(value, "on") == 0;
+        } else if (strcmp(name, "--access-log") == 0) {
+            opt->access_log = strcmp(value, "on") == 0;
         } else if (strcmp(name, "--media-domain") == 0) {
             f->domains[opt->n_media_domains++] = value;
         } else if (strcmp(name, "--media-path") == 0) {

@@ -65,7 +65,7 @@ static void live(const char *const *words, int port_fd)
     if (!fake_options_read(&f, n, copies)) {
         exit(99);
     }
-    f.serve.upload_dir = folder;
+    f.serve.upload_dir = f.serve.upload_dir ? f.serve.upload_dir : folder;
     f.serve.on_listening = on_listening;
     f.serve.on_listening_ctx = &port_fd;
     f.serve.read_keys = f.serve.n_api_keys ? read_keys : NULL;
@@ -120,6 +120,11 @@ static void write_file(int fd, const char *name, int port, size_t skip)
         const size_t len = strcspn(line, "\n");
         snprintf(one, sizeof one, "%.*s", (int)(len > skip ? len - skip : 0), line + (len > skip ? skip : 0));
         const char *dir = strstr(one, folder);
+        char method[16], path[64];
+        int status;
+        if (sscanf(one, "INFO srv req=%*s %15s %63s %d %*f ms", method, path, &status) == 3) {
+            bytes_printf(&all, "  %s: %s %s %d\n", name, method, path, status);
+        }
         if (strstr(one, "req=")) { /* of requests, whose ids and times differ */
             continue;
         }
@@ -293,8 +298,10 @@ static void whole_life(void)
 
 static void keys_again(void)
 {
-    static const char OLD[] = "a-key-of-enough-letters", NEW[] = "another-key-of-enough-letters";
-    life l = begin("keys are read again", (const char *const[]){"--key", OLD, NULL});
+    static const char OLD[] = "a-key-of-enough-letters", NEW[] = "another-key-of-enough-letters",
+                      ADMIN[] = "the-key-of-who-manages-models";
+    life l = begin("keys are read again", (const char *const[]){"--key", OLD, "--admin-key", ADMIN, NULL});
+    ask_until(&l, ADMIN, 200);
     ask_until(&l, OLD, 200);
     ask_until(&l, NEW, 401);
     kill(l.child, SIGHUP);
@@ -305,6 +312,15 @@ static void keys_again(void)
     ask_until(&l, NEW, 200);
     kill(l.child, SIGHUP);
     ask_until(&l, OLD, 200);
+    ask_until(&l, ADMIN, 200);
+    kill(l.child, SIGINT);
+    end(&l);
+    l = begin("there are no keys to be read again", (const char *const[]){"--access-log", "on", NULL});
+    wait_log(&l, "tool calls", 1); /* each request is logged: the first comes when the model is there */
+    ask_until(&l, "no-key", 200);
+    kill(l.child, SIGHUP);
+    wait_log(&l, "reloaded", 1);
+    ask_until(&l, "no-key", 200);
     kill(l.child, SIGINT);
     end(&l);
 }
@@ -335,6 +351,49 @@ static void second_signal(int first, int second, const char *what)
     kill(l.child, second);
     end(&l);
     close(fd);
+}
+
+/* The first line and the body of the reply to a request, on a connection that goes on. */
+static void ask_on(int fd, const char *request)
+{
+    bytes got = bytes_empty(MOST);
+    size_t wanted = SIZE_MAX;
+    CHECK(write(fd, request, strlen(request)) == (ssize_t)strlen(request));
+    char piece[4096];
+    for (ssize_t n; got.len < wanted && (n = read(fd, piece, sizeof piece)) > 0;) {
+        bytes_append(&got, piece, (size_t)n);
+        const char *length = strstr(bytes_str(&got), "Content-Length: "),
+                   *end = strstr(bytes_str(&got), "\r\n\r\n");
+        wanted = length && end ? (size_t)(end + 4 - got.data) + strtoul(length + 16, NULL, 10) : wanted;
+    }
+    const char *text = bytes_str(&got), *body = strstr(text, "\r\n\r\n");
+    bytes_printf(&all, "  %.*s: %.*s %s\n", (int)strcspn(request, "\r"), request, (int)strcspn(text, "\r"),
+                 text, body ? body + 4 : "");
+    bytes_deinit(&got);
+}
+
+/* Connections from before the end are told what goes on. */
+static void asked_while_it_ends(void)
+{
+    static const char HEALTH[] = "GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+    life l = begin("what is asked while it ends", (const char *const[]){"--drain", "600", NULL});
+    ask_until(&l, "no-key", 200);
+    const int fd = begin_chat(&l, "!delay=60000 long"), own = connect_to(l.port), other = connect_to(l.port);
+    ask_on(own, HEALTH);
+    ask_on(other, HEALTH);
+    kill(l.child, SIGTERM);
+    wait_log(&l, "shutting down", 1);
+    ask_on(own, HEALTH);
+    ask_on(own, "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                "Content-Length: 47\r\n\r\n{\"messages\":[{\"role\":\"user\",\"content\":\"late\"}]}");
+    ask_on(other,
+           "GET /v1/responses HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+           "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+    kill(l.child, SIGTERM);
+    end(&l);
+    close(fd);
+    close(own);
+    close(other);
 }
 
 /* Nothing can end the computation, so the program ends without it. */
@@ -370,13 +429,14 @@ static void does_not_begin(const char *what, const char *const *words)
 
 int main(void)
 {
-    char port[16], socket_path[FOLDER_NAME + 16];
+    char port[16], socket_path[FOLDER_NAME + 16], chats[FOLDER_NAME + 16];
     all = bytes_empty(MOST);
     folder_make(folder);
     whole_life();
     keys_again();
     second_signal(SIGTERM, SIGTERM, "two signals, while an answer goes on");
     second_signal(SIGINT, SIGINT, "two of the other signal");
+    asked_while_it_ends();
     stalled();
     does_not_begin("an address that is none", (const char *const[]){"--host", "nowhere", NULL});
     does_not_begin("open to all without a key", (const char *const[]){"--host", "0.0.0.0", NULL});
@@ -399,7 +459,19 @@ int main(void)
                    (const char *const[]){"--media-path", "/nowhere", NULL});
     does_not_begin("a folder of models that is not there",
                    (const char *const[]){"--models-dir", "/nowhere", NULL});
-    life l = begin("the first one", (const char *const[]){NULL});
+    does_not_begin("a folder of media that is a file",
+                   (const char *const[]){"--media-path", "/dev/null", NULL});
+    does_not_begin("more models without a folder of models",
+                   (const char *const[]){"--models-max", "2", NULL});
+    does_not_begin("models that are unloaded without a folder of models",
+                   (const char *const[]){"--idle-unload", "60", NULL});
+    does_not_begin("a folder of uploads that was asked for and is not there",
+                   (const char *const[]){"--upload-dir", "/nowhere", "--needs-uploads", "on", NULL});
+    open_to_all("a folder of uploads that is not there",
+                (const char *const[]){"--upload-dir", "/nowhere", NULL});
+    does_not_begin("a folder of chats that is a file", (const char *const[]){"--history", "/dev/null", NULL});
+    snprintf(chats, sizeof chats, "%s/chats", folder);
+    life l = begin("the first one", (const char *const[]){"--history", chats, NULL});
     ask_until(&l, "no-key", 200);
     snprintf(port, sizeof port, "%d", l.port);
     bytes other = all;
@@ -407,6 +479,7 @@ int main(void)
     life second = begin("one at the same port", (const char *const[]){"--port", port, NULL});
     second.port = l.port;
     end(&second);
+    does_not_begin("one with the same chats", (const char *const[]){"--history", chats, NULL});
     bytes told = all;
     all = other;
     kill(l.child, SIGTERM);

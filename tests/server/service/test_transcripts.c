@@ -13,8 +13,8 @@
  * its lines are sent as they stand; CUT: and nothing more will come. LEAVE TEXT before a request: its client is gone once it has
  * TEXT, or with LEAVE /PATH TEXT once that page says so; "leave" in a WebSocket likewise. END TEXT and END /PATH TEXT before the last
  * request of a file: the server is told to end then, and the reply is what comes all the same; "end" in a WebSocket likewise.
- * "http [KEY] METHOD /PATH [BODY]" in a WebSocket: a request beside it; "chunk HEAD N": a frame with a head in hexadecimals and
- * N bytes behind it.
+ * "http [KEY] METHOD /PATH [BODY]" in a WebSocket: a request beside it; "file NAME": makes a file in FOLDER; "chunk HEAD N": a
+ * frame with a head in hexadecimals and N bytes behind it.
  * UNTIL /PATH TEXT waits until the page says so. KEEP NAME before a request: its reply is read by TAKE NAME, before that by READ NAME
  * TEXT as far as a text; DROP NAME: its client is gone. FILE NAME and GONE NAME make and remove a file in FOLDER.
  *
@@ -288,6 +288,14 @@ static void ask_beside(const script *s, bytes *shown, const char *what)
     bytes_deinit(&got);
 }
 
+static void make_file(const char *folder, const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
 static void ask_socket(script *s, const char *head, const char *body)
 {
     bytes sent = bytes_empty(BYTES), got = bytes_empty(BYTES), shown = bytes_empty(BYTES);
@@ -321,7 +329,7 @@ static void ask_socket(script *s, const char *head, const char *body)
             const char *next = bytes_str(&known);
             const size_t len = known.len;
             if (strncmp(next, "wait ", 5) == 0 || strncmp(next, "later ", 6) == 0 ||
-                strncmp(next, "http ", 5) == 0 ||
+                strncmp(next, "http ", 5) == 0 || strncmp(next, "file ", 5) == 0 ||
                 strcmp(next, "leave") == 0) { /* what stands in a row is sent at once */
                 send_all(fd, sent.data, sent.len);
                 bytes_clear(&sent);
@@ -364,6 +372,8 @@ static void ask_socket(script *s, const char *head, const char *body)
             } else if (strcmp(next, "leave") == 0) {
                 is_over = true;
                 shutdown(fd, SHUT_RDWR);
+            } else if (strncmp(next, "file ", 5) == 0) {
+                make_file(s->folder, next + 5, "");
             } else if (strncmp(next, "http ", 5) == 0) {
                 ask_beside(s, &shown, next + 5);
             } else if (strncmp(next, "binary ", 7) == 0 || strncmp(next, "chunk ", 6) == 0) {
@@ -459,14 +469,6 @@ static serve_thread *start(script *s, fake_options *f, const char *mark, int *po
         exit(1);
     }
     return t;
-}
-
-static void make_file(const char *folder, const char *name, const char *text)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *f = fopen(path, "w");
-    CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0);
 }
 
 static const char *const MODEL_FILES[] = {"config.json", "model.safetensors", "tokenizer.json"};
