@@ -378,7 +378,8 @@ static void asked_while_it_ends(void)
     static const char HEALTH[] = "GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
     life l = begin("what is asked while it ends", (const char *const[]){"--drain", "600", NULL});
     ask_until(&l, "no-key", 200);
-    const int fd = begin_chat(&l, "!delay=60000 long"), own = connect_to(l.port), other = connect_to(l.port);
+    const int fd = begin_chat(&l, "!delay=60000 long", NULL), own = connect_to(l.port),
+              other = connect_to(l.port);
     ask_on(own, HEALTH);
     ask_on(other, HEALTH);
     kill(l.child, SIGTERM);
