@@ -223,6 +223,8 @@ bool fake_options_read(fake_options *f, int argc, char **argv)
             if (!read_tools(f, name[2] == 'm' ? value : NULL, name[2] == 't' ? value : NULL)) {
                 return false;
             }
+        } else if (strcmp(name, "--tool-rounds") == 0) {
+            opt->tool_rounds = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--warm-prompts") == 0) {
             opt->warm_prompts = value;
         } else if (strcmp(name, "--chat-template-kwargs") == 0) {
