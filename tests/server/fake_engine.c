@@ -11,7 +11,7 @@
  *     !kwargs   say the template's variables
  *     !raw      what follows is the answer, as it stands (!think writes its block in front of it)
  *     !stuck    stall after some tokens, until the file $FAKE_STUCK_UNTIL exists
- *     !slowprep take 500 ms in engine_prepare, in steps that look for a cancel
+ *     !slowprep take 500 ms in engine_prepare, in steps that look for a cancel; !slowprep=N: N times as long
  *     !stallprep stall there, until that file exists
  *
  * The model's name is that of its folder. Loading fails for lack of memory if a file "refuse" is in
@@ -133,14 +133,14 @@ static void stall(void)
     }
 }
 
-static err_code wait_in_prepare(const prepare_hooks *hooks, err_detail *d)
+static err_code wait_in_prepare(const prepare_hooks *hooks, int n_steps, err_detail *d)
 {
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < n_steps; i++) {
         if (hooks && hooks->cancelled && hooks->cancelled(hooks->ctx)) {
             return err_set(d, ERR_CANCELLED, "cancelled");
         }
         if (hooks && hooks->progress) {
-            hooks->progress(hooks->ctx, GEN_PHASE_MEDIA, i, 50);
+            hooks->progress(hooks->ctx, GEN_PHASE_MEDIA, i, n_steps);
         }
         sleep_ms(10);
     }
@@ -189,7 +189,7 @@ err_code engine_prepare(engine *e, gen_request **out, const chat_input *in, cons
         return err_set_numbers(d, ERR_CONTEXT, (int64_t)n_bytes, N_CTX);
     }
     if (strstr(said, "!slowprep")) {
-        err_code err = wait_in_prepare(hooks, d);
+        err_code err = wait_in_prepare(hooks, 50 * fake_option(said, "!slowprep", 1), d);
         if (err != ERR_OK) {
             return err;
         }
