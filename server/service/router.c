@@ -136,15 +136,15 @@ router_match router_find(net_method method, const char *path, bool is_upgrade)
         if (!matches(ROUTES[i].pattern, path, param, sizeof param)) {
             continue;
         }
-        if ((ROUTES[i].methods & wanted) || method == NET_OPTIONS) {
+        if (ROUTES[i].methods & wanted) {
             m.status = 200;
             m.route = &ROUTES[i];
             m.allow = ROUTES[i].methods;
             memcpy(m.param, param, sizeof param);
             return m;
         }
-        m.status = 405;
-        m.route = &ROUTES[i];
+        m.status = method == NET_OPTIONS ? 200 : 405;
+        m.route = m.route && method == NET_OPTIONS ? m.route : &ROUTES[i];
         m.allow |= ROUTES[i].methods;
     }
     if (m.status == 404 && !is_api_path(path)) {

@@ -96,7 +96,7 @@ typedef struct route {
 typedef struct router_match {
     int status;                 /* 200, 404, 405 */
     const route *route;         /* when 200; when 405, one of this path */
-    unsigned allow;             /* when 405 */
+    unsigned allow;             /* when 405, and of NET_OPTIONS: what the path takes */
     char param[NET_HEADER_MAX]; /* the segment that '*' stood for, or "" */
 } router_match;
 

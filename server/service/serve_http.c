@@ -300,6 +300,7 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
     c->is_admin = access_is_admin(&s->access, head);
     c->route = m.route;
     c->method = head->method;
+    c->allow = m.allow;
     c->is_anthropic = head->is_anthropic;
     c->write_error = error_form_of(s, head);
     c->answer = 0;
@@ -329,7 +330,7 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
 static void on_options(serve *s, conn *c)
 {
     char allow[64], headers[128];
-    router_allow(allow, sizeof allow, c->route->methods);
+    router_allow(allow, sizeof allow, c->allow);
     snprintf(headers, sizeof headers, "Allow: %s\r\n", allow);
     net_reply reply = {.status = 204, .headers = headers};
     net_send_reply(s->net, c->id, &reply);

@@ -88,6 +88,7 @@ typedef struct conn {
     /* HTTP, of the current request */
     const route *route;
     net_method method;
+    unsigned allow; /* what its path takes, for NET_OPTIONS */
     char param[NET_HEADER_MAX];
     char path[NET_PATH_MAX];
     char query_string[NET_HEADER_MAX]; /* as it was sent */
