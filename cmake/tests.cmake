@@ -236,6 +236,7 @@ set(failing pread av_packet_alloc av_new_packet av_frame_alloc av_malloc av_strd
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_left_behind PRIVATE ${failing})
 target_link_options(test_remote_media PRIVATE -Wl,--wrap=pread,--wrap=fstat)
+target_link_options(test_file PRIVATE -Wl,--wrap=write,--wrap=read)
 target_link_options(test_disk_calls PRIVATE -Wl,--wrap=hash_stream_create,--wrap=pthread_cond_wait)
 target_link_options(test_prepared PRIVATE -Wl,--wrap=grammar_cursor_failure)
 target_link_options(test_loading PRIVATE -Wl,--wrap=pthread_create,--wrap=mlockall)

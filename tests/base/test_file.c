@@ -1,11 +1,14 @@
 /* file: reading, mapping, writing, and what is refused. */
 #include "base/file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "tests/check.h"
+#include "tests/one_fails.h"
 #include "tests/open_files.h"
 
 static char dir[] = "/tmp/parley_file_XXXXXX";
@@ -71,6 +74,12 @@ static void test_map(void)
     remove(path);
 }
 
+static int failing_with; /* 0: the call does nothing */
+ONE_FAILS(ssize_t, write, (int fd, const void *data, size_t n), (fd, data, n),
+          (errno = failing_with, failing_with ? -1 : 0))
+ONE_FAILS(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n),
+          (errno = failing_with, failing_with ? -1 : 0))
+
 static void test_join(void)
 {
     char out[8];
@@ -119,6 +128,32 @@ static void test_all_bytes(void)
     file_close(pair[1]);
 }
 
+/* A call that a signal has ended is made once more; another error ends it, and so does one that does nothing. */
+static void test_interrupted(void)
+{
+    static const struct {
+        int error;
+        bool goes_on;
+    } CASES[] = {{EINTR, true}, {EIO, false}, {0, false}};
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        int pair[2];
+        char out[8] = "";
+        CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) == 0);
+        failing_with = CASES[i].error;
+        one_fails("write", 1);
+        CHECK_INT(file_write_all(pair[0], "abcde", 5), CASES[i].goes_on);
+        CHECK(one_fails_over());
+        CHECK(file_write_all(pair[0], "fgh", 3));
+        const size_t first = CASES[i].goes_on ? 5 : 3; /* what did not go out is not there */
+        one_fails("read", 1);
+        CHECK_INT(file_read_all(pair[1], out, first), CASES[i].goes_on);
+        CHECK(one_fails_over());
+        CHECK_STR(out, CASES[i].goes_on ? "abcde" : "");
+        file_close(pair[0]);
+        file_close(pair[1]);
+    }
+}
+
 int main(void)
 {
     CHECK(mkdtemp(dir) != NULL);
@@ -126,6 +161,7 @@ int main(void)
     test_map();
     test_join();
     test_all_bytes();
+    test_interrupted();
     rmdir(dir);
     CHECK_ALL_CLOSED();
     CHECK_DONE();
