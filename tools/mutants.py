@@ -32,7 +32,7 @@ WORD_NUMBER = r"(?<![\w.])(\d+)(?![\w.])"
 COMPARISONS = {"<=": "<", ">=": ">", "<": "<=", ">": ">=", "==": "!=", "!=": "==", "===": "!==", "!==": "==="}
 TURNED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<"}
 THE_LESSER = r"([\w.>\[\]-]+) [<>]=? ([\w.>\[\]-]+) \? (?:\1 : \2|\2 : \1)\b"  # where both are equal it is the same one
-ANY_ORDER = r"\b(?:Math\.(?:max|min)|(?:max|min)_size|f(?:max|min)f?|(?:_mm\d*_|v)(?:max|min|add|mul|and|or|xor)\w*)\($"
+ANY_ORDER = r"\b(?:Math\.(?:max|min)|(?:max|min)_size|f(?:max|min|ma)f?|(?:_mm\d*_|v_?)(?:max|min|add|mul|fma|and|or|xor)\w*)\($"
 NO_RELEASES = r"prefetch_|pthread_(?:mutex|cond|attr|condattr)_destroy\("  # of Linux these hold nothing
 RELEASES = r"\w*(?:free|destroy|close|unlock|lock|release|deinit|unref)\w*"
 

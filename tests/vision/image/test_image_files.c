@@ -406,6 +406,32 @@ static void test_bitmaps(void)
     }
 }
 
+/* Of run lengths: three rows of three pixels, the lowest first, each with another color. */
+static void test_run_lengths(void)
+{
+    static const uint8_t DATA[] = {3, 1, 0, 0, 3, 2, 0, 0, 3, 3, 0, 1};
+    uint8_t file[14 + 40 + 4 * 256 + sizeof DATA] = "BM";
+    const size_t pixels = sizeof file - sizeof DATA;
+    image img = {0};
+    err_detail d = {0};
+    put_u32(file + 2, __builtin_bswap32((uint32_t)sizeof file));
+    put_u32(file + 10, __builtin_bswap32((uint32_t)pixels));
+    file[14] = 40;
+    file[18] = file[22] = 3;
+    file[26] = 1;
+    file[28] = 8;
+    file[30] = 1;
+    for (int i = 1; i < 4; i++) {
+        file[54 + 4 * i] = (uint8_t)(10 * i); /* blue */
+    }
+    memcpy(file + pixels, DATA, sizeof DATA);
+    CHECK_OK(image_decode(&img, file, sizeof file, &LIMITS, &d), d);
+    for (int i = 0; i < 9 && img.rgb; i++) {
+        CHECK_INT(img.rgb[3 * i + 2], 10 * (3 - i / 3));
+    }
+    image_deinit(&img);
+}
+
 int main(void)
 {
     test_bombs(); /* first: it looks at the peak memory of the process */
@@ -418,5 +444,6 @@ int main(void)
     test_no_room();
     test_gif_blocks();
     test_bitmaps();
+    test_run_lengths();
     CHECK_DONE();
 }
