@@ -103,6 +103,11 @@ static const row ROWS[] = {
      "c.function.name }}{{ c.function.arguments.city }}{{ c.function.arguments.depth }};{% "
      "endfor %}{% else %}A{{ m.content }};{% endif %}" END,
      "ucr", "T;UWhat now?;CweatherGraz;Rsunny;"},
+    /* brackets around a content, an empty one, too: one without text has none */
+    {TOOLS_IN EACH RESULT
+     "R{{ m.content }};{% else %}{% if m.content is not none %}[{{ m.content }}]{% endif %}{% for c in "
+     "m.tool_calls %}C{{ c.function.arguments | tojson }};{% endfor %}" END,
+     "ucrwr", "T;UWhat now?;C{\"city\": \"Graz\"};Rsunny;[I look.]C{\"city\": \"Graz\"};Rsunny;"},
     /* ids of nine letters and digits, the same of a call and its result */
     {TOOLS_IN EACH RESULT
      "R{{ m.tool_call_id == ns.id }}={{ m.content }};{% else %}{% for c in m.tool_calls %}{% if "
