@@ -1,5 +1,5 @@
 /* transcripts: the whole server in this process, with the double of the engine, asked what the files in transcripts/ say, and
- * its answers compared with them, byte for byte:
+ * its answers compared with them, byte for byte (an argument names some: "clock/", "tools/rounds"):
  *
  *     ! --key a-key-of-enough-letters     options of the server (fake_options.h); FOLDER is an empty folder, SOURCE this
  *                                         repository
@@ -30,7 +30,7 @@
  * the answers of today into the files.
  */
 #define _GNU_SOURCE /* memmem */
-#include <dirent.h>
+#include <glob.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -711,15 +711,16 @@ int main(int argc, char **argv)
     const char *place = elsewhere ? elsewhere : PARLEY_SOURCE_DIR "/tests/server/service/transcripts";
     log_set_level(LOG_OFF);
     setenv("PARLEY_TESTS", PARLEY_SOURCE_DIR "/tests", 1);
-    struct dirent **found = NULL;
-    const int n = scandir(place, &found, NULL, alphasort);
+    char pattern[1024];
+    glob_t found = {0};
+    snprintf(pattern, sizeof pattern, "%s/*/*.txt", place);
+    CHECK_INT(glob(pattern, 0, NULL, &found), 0);
     static pid_t children[MOST_FILES];
     int n_run = 0;
-    for (int i = 0; i < n; i++) { /* each in a process of its own, as a server waits more than it computes */
-        char path[1024];
-        snprintf(path, sizeof path, "%s/%s", place, found[i]->d_name);
-        const size_t len = strlen(path);
-        if (len > 4 && strcmp(path + len - 4, ".txt") == 0 && (argc < 2 || strstr(path, argv[1]))) {
+    for (size_t i = 0; i < found.gl_pathc;
+         i++) { /* each in a process of its own, as a server waits more than it computes */
+        const char *path = found.gl_pathv[i];
+        if (argc < 2 || strstr(path + strlen(place), argv[1])) {
             const pid_t child = n_run < MOST_FILES ? fork() : -1;
             if (child == 0) {
                 run(path);
@@ -728,7 +729,6 @@ int main(int argc, char **argv)
             CHECK(child > 0);
             children[n_run++] = child;
         }
-        free(found[i]);
     }
     int status;
     for (pid_t ended; (ended = wait(&status)) > 0;) {
@@ -740,7 +740,7 @@ int main(int argc, char **argv)
             }
         }
     }
-    free(found);
+    globfree(&found);
     CHECK(n_run > 0);
     CHECK_DONE();
 }
