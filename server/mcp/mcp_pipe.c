@@ -88,7 +88,7 @@ static void take_lines(mcp_session *s)
 {
     size_t from = 0;
     const char *end;
-    while (!s->is_failing && (end = memchr(s->in.data + from, '\n', s->in.len - from))) {
+    while (!s->is_failing && (end = memchr(bytes_str(&s->in) + from, '\n', s->in.len - from))) {
         const size_t n = (size_t)(end - s->in.data) - from;
         if (n > 1 && s->in.data[from] == '{') { /* many programs write other lines, too */
             mcp_session_read(s, NULL, s->in.data + from, n);
