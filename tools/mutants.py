@@ -47,7 +47,7 @@ def numbers(code):
     for found in each(WORD_NUMBER, code):
         front = code[: found.start()]
         is_none = found.group() == "1" and re.search(r"(?:[=(,{?:]|return) ?-$", front)
-        block = re.search(r"\b[mc]alloc(\((?:.*[^/-] )?)$", front)
+        block = re.search(r"\b(?:\w*_)?[mc]?alloc(\((?:.*[^/-] )?)$", front)
         is_room = found.group() != "0" and block and block.group(1).count("(") > block.group(1).count(")")
         if not is_none and not is_room:
             yield found

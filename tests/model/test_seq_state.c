@@ -71,6 +71,17 @@ static void test_refusals(const tiny *t)
     CHECK_OK(seq_state_create(&foreign, &other, elsewhere, 200, t->c, &d), d);
     CHECK_INT(seq_state_restore(foreign, snap, &d), ERR_INVALID);
     CHECK_INT(seq_state_len(foreign), 0);
+    for (int i = 0; i < 2; i++) { /* the same model with blocks of its own, and another one with the same blocks */
+        seq_state *near = NULL;
+        kv_pool *own = NULL;
+        CHECK_OK(kv_pool_create(&own, cfg, KV_F32, true, 4, 4, t->c, &d), d);
+        CHECK_OK(seq_state_create(&near, i ? &other : cfg, i ? t->pool : own, 200, t->c, &d), d);
+        CHECK_INT(seq_state_restore(near, snap, &d), ERR_INVALID);
+        CHECK_STR(d.text, "the snapshot belongs to another model");
+        CHECK_INT(seq_state_len(near), 0);
+        seq_state_destroy(near);
+        kv_pool_destroy(own);
+    }
     seq_snapshot_free(snap);
     seq_snapshot_free(NULL);
     seq_state_destroy(s);
