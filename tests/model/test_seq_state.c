@@ -71,7 +71,8 @@ static void test_refusals(const tiny *t)
     CHECK_OK(seq_state_create(&foreign, &other, elsewhere, 200, t->c, &d), d);
     CHECK_INT(seq_state_restore(foreign, snap, &d), ERR_INVALID);
     CHECK_INT(seq_state_len(foreign), 0);
-    for (int i = 0; i < 2; i++) { /* the same model with blocks of its own, and another one with the same blocks */
+    for (int i = 0; i < 2;
+         i++) { /* the same model with blocks of its own, and another one with the same blocks */
         seq_state *near = NULL;
         kv_pool *own = NULL;
         CHECK_OK(kv_pool_create(&own, cfg, KV_F32, true, 4, 4, t->c, &d), d);
