@@ -70,6 +70,7 @@ static inline void start_talk(talk *t)
     CHECK(pipe2(in, O_NONBLOCK) == 0 && pipe2(out, O_NONBLOCK) == 0 && pipe2(errors, O_NONBLOCK) == 0);
     t->config = (mcp_server_config){.label = "one", .kind = MCP_STDIO, .timeout_s = 60};
     t->s = begin(&t->m, &t->config);
+    t->s->opened_ms = clock_ms(); /* as sent() and hear() go by the clock */
     t->all = (mcp_config){0};
     t->m.config = &t->all;
     t->m.client = http_client_create();
