@@ -18,6 +18,7 @@
 #include "tests/open_files.h"
 #include "tests/recorded.h"
 #include "tests/said.h"
+#include "tests/server/cli/typed_options.h"
 
 ONE_FAILS(bool, fetch_start, (void), (), false)
 ONE_FAILS(bool, chat_talk_set_system, (chat_talk * t, const char *text), (t, text), false)
@@ -193,9 +194,7 @@ static void chat(const char *words, ...) __attribute__((sentinel));
 static void chat(const char *words, ...)
 {
     static char text[4096];
-    char *argv[64];
-    int argc = 0, n = 0;
-    options o;
+    int n = 0;
     va_list args;
     va_start(args, words);
     while ((typed[n] = va_arg(args, const char *))) {
@@ -205,15 +204,7 @@ static void chat(const char *words, ...)
     at_line = 0;
     snprintf(text, sizeof text, "parley chat%s%s", words[0] ? " " : "", words);
     bytes_printf(&all, "==== %s\n", text);
-    for (char *next = text; next;) {
-        argv[argc++] = next;
-        next = strchr(next, ' ');
-        if (next) {
-            *next++ = '\0';
-        }
-    }
-    argv[argc] = NULL;
-    CHECK_INT(options_parse(&o, argc, argv), -1);
+    options o = typed_options(text);
     said_begin();
     alloc_fail_at(fails_at);
     const int code = command_chat(&o);

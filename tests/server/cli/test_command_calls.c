@@ -23,6 +23,7 @@
 #include "tests/one_fails.h"
 #include "tests/recorded.h"
 #include "tests/said.h"
+#include "tests/server/cli/typed_options.h"
 
 static bytes all, calls; /* what was recorded; what was called meanwhile */
 
@@ -197,25 +198,6 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
 
 /* ---- running a command ---- */
 
-static options line(const char *words)
-{
-    static char text[8192];
-    char *argv[64];
-    int argc = 0;
-    options o;
-    snprintf(text, sizeof text, "%s", words);
-    for (char *next = text; next;) {
-        argv[argc++] = next;
-        next = strchr(next, ' ');
-        if (next) {
-            *next++ = '\0';
-        }
-    }
-    argv[argc] = NULL;
-    CHECK_INT(options_parse(&o, argc, argv), -1);
-    return o;
-}
-
 /* Wherever that is. */
 static void leave_out_source(char *text)
 {
@@ -226,7 +208,7 @@ static void leave_out_source(char *text)
 
 static void record(int (*does)(const options *), const char *words, const char *why)
 {
-    options o = line(words);
+    options o = typed_options(words);
     said_begin();
     const int code = does(&o);
     said_end();

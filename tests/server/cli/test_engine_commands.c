@@ -20,6 +20,7 @@
 #include "tests/open_files.h"
 #include "tests/recorded.h"
 #include "tests/said.h"
+#include "tests/server/cli/typed_options.h"
 
 /* ---- the engine ---- */
 
@@ -295,20 +296,7 @@ static size_t allocation; /* of a command, which fails; 0: none */
 
 static options line(const char *words)
 {
-    static char text[4096];
-    char *argv[64];
-    int argc = 0;
-    options o;
-    snprintf(text, sizeof text, "%s", words);
-    for (char *next = text; next;) {
-        argv[argc++] = next;
-        next = strchr(next, ' ');
-        if (next) {
-            *next++ = '\0';
-        }
-    }
-    argv[argc] = NULL;
-    CHECK_INT(options_parse(&o, argc, argv), -1);
+    options o = typed_options(words);
     o.model = o.model ? o.model : "M";
     return o;
 }
