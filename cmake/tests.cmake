@@ -82,7 +82,7 @@ target_sources(test_turns PRIVATE ${CMAKE_SOURCE_DIR}/bench/turns.c)
 # a sanitizer has its own malloc, so there only the calls of our own code are caught, by the linker; always where
 # libraries crash when their own allocations fail, or make too many.
 set(only_ours test_alloc_fail_checkpoint test_alloc_fail_engine test_alloc_fail_vision test_chat_client test_chat_command test_chat_line
-    test_file_store test_history_queue test_hub_bounds test_limits test_mcp_wait test_reader_memory test_uploads)
+    test_file_store test_history_queue test_hub_bounds test_limits test_mcp_wait test_reader_memory test_serve_calls test_uploads)
 foreach(program test_alloc_fail test_alloc_fail_image test_alloc_fail_model test_alloc_fail_text test_chat_talk
         test_data_uri test_engine_commands test_hub test_left_behind test_mcp_catalog test_mcp_config test_mcp_result
         test_reply_memory test_request_memory test_response_store test_tool_plan test_upstream_config test_upstream_memory
@@ -138,6 +138,14 @@ target_sources(test_short_memory PRIVATE ${fake_sources})
 target_sources(test_life PRIVATE ${fake_sources})
 target_sources(test_prep PRIVATE ${fake_sources})
 target_link_options(test_prep PRIVATE -Wl,--wrap=pthread_create,--wrap=clock_ms)
+target_sources(test_prep_calls PRIVATE ${fake_sources})
+set(failing loop_message_create engine_tokenize upstreams_is_named upstreams_is_local_only upstreams_route upstreams_find
+    upstreams_prepare upstream_request_append upstream_request_free upstream_request_info remote_media_wanted
+    remote_media_fetch preview_run)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_prep_calls PRIVATE ${failing})
+target_link_options(test_serve_calls PRIVATE -Wl,--wrap=pthread_create,--wrap=net_wake,--wrap=net_want_write
+    -Wl,--wrap=engine_close,--wrap=serve_stop_answer,--wrap=clock_ms)
 set(failing malloc calloc realloc pthread_create pthread_join)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_short_memory PRIVATE ${failing})

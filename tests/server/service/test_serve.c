@@ -4,6 +4,7 @@
 #include "server/service/serve.h"
 
 #include <arpa/inet.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -82,6 +83,27 @@ static void test_server(serve_options *opt)
     bytes_deinit(&reply);
 }
 
+static void (*handler_of(int sig))(int)
+{
+    struct sigaction action = {0};
+    CHECK_INT(sigaction(sig, NULL, &action), 0);
+    return action.sa_handler;
+}
+
+/* The program ends by itself without its model, too; a client that is gone must not end it, and what a person or a manager
+ * says must be heard. */
+static void test_program(const serve_options *opt)
+{
+    static const int HEARD[] = {SIGINT, SIGTERM, SIGHUP};
+    (void)signal(SIGPIPE, SIG_DFL);
+    CHECK_INT(serve_run(opt), 3);
+    CHECK(handler_of(SIGPIPE) == SIG_IGN);
+    for (size_t i = 0; i < sizeof HEARD / sizeof *HEARD; i++) {
+        CHECK(handler_of(HEARD[i]) != SIG_DFL && handler_of(HEARD[i]) != SIG_IGN);
+        (void)signal(HEARD[i], SIG_DFL);
+    }
+}
+
 int main(void)
 {
     static char model[4096];
@@ -117,5 +139,6 @@ int main(void)
         bytes_deinit(&reply);
         CHECK_INT(serve_thread_stop(t), 3);
     }
+    test_program(&opt);
     CHECK_DONE();
 }
