@@ -254,7 +254,7 @@ target_link_options(test_image_files PRIVATE -Wl,--wrap=av_packet_alloc,--wrap=a
 set(failing decoder_begin decoder_forward mtp_forward drafter_note drafter_flush drafter_prompt vit_encode sampler_create
     constrain_start constrain_check seq_state_restore_prefix seq_state_restore seq_state_snapshot seq_snapshot_begin seq_snapshot_alloc lookahead_begin
     lookahead_next lexical_score disk_run_save disk_serve_loads disk_cache_save disk_cache_load disk_cache_load_given
-    inbox_wake prefix_cache_make_room disk_load_finish)
+    inbox_wake prefix_cache_make_room disk_load_finish decoder_next)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_engine_transcripts PRIVATE ${failing})
 target_link_options(test_numa PRIVATE -Wl,--wrap=calloc,--wrap=pthread_create,--wrap=pthread_setaffinity_np)

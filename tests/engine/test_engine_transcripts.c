@@ -9,6 +9,7 @@
  *     > fail mtp_forward 2                  the second such call from now on fails (transcript_calls.h)
  *     > keep 7, load 7, forget 7, disk      of the cache on disk: the last question is kept by that name; what is there
  *     > hold, release                       what is being saved there waits
+ *     > pieces 25                           each piece of a prompt takes 2.5 ms from now on
  *     ! parallel 2 chunk 64 disk 4          again: the engine is closed, and another one opened over the same folder
  *                                           lacking: what the processor has not is allowed, which is nothing new
  *     < #1 prefill 64/100                   what the engine said, and warnings that it logged
@@ -83,6 +84,17 @@ int made_up_clock(clockid_t id, struct timespec *out)
                                                               : atomic_load(&now_ns);
     *out = (struct timespec){.tv_sec = ns / (1000LL * MS), .tv_nsec = ns % (1000LL * MS)};
     return 0;
+}
+
+static int32_t piece_tenths; /* of a millisecond that each piece of a prompt takes */
+
+bool __real_decoder_next(const model *m, decoder_scratch *sc, bool small);
+bool __wrap_decoder_next(const model *m, decoder_scratch *sc, bool small);
+
+bool __wrap_decoder_next(const model *m, decoder_scratch *sc, bool small)
+{
+    atomic_fetch_add(&now_ns, (int64_t)piece_tenths * (MS / 10));
+    return __real_decoder_next(m, sc, small);
 }
 
 /* ---- a script ---- */
@@ -447,6 +459,8 @@ static void act(script *s)
             tell_kept(s, (uint64_t)number(line, "scope", 0));
         } else if (flag(line, "find") || flag(line, "forget")) {
             find_name(s, line, flag(line, "forget"));
+        } else if (flag(line, "pieces")) {
+            piece_tenths = number(line, "pieces", 0);
         } else if (flag(line, "status")) {
             tell_status(s);
         } else if (flag(line, "clear")) {
@@ -726,6 +740,7 @@ static void run(const char *path)
     s.options = options ? options : text;
     folder_make(s.folder);
     atomic_store(&now_ns, 5000LL * 1000 * MS);
+    piece_tenths = 0;
     while (s.options) {
         run_engine(&s);
     }
