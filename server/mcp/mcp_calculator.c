@@ -229,15 +229,11 @@ static double read_product(reader *r)
 
 static double read_sum(reader *r)
 {
-    if (++r->depth > DEPTH) {
-        return fail(r, "it is nested too deeply");
-    }
     double v = read_product(r);
     for (char op; !r->why && (op = take_operator(r, "+-"));) {
         const double b = read_product(r);
         v = op == '+' ? v + b : v - b;
     }
-    r->depth--;
     return v;
 }
 

@@ -275,7 +275,7 @@ static bool write_inputs(mcp_ask *ask, const json *result)
     free(ask->more);
     ask->more = ok ? strdup(bytes_str(&text)) : NULL;
     bytes_deinit(&text);
-    return ok && ask->more;
+    return ask->more != NULL;
 }
 
 /* True if the order goes on with another request. */
@@ -595,7 +595,7 @@ static void time_out(mcp_ask *ask)
 static double tick_asks(mcp_session *s, double now)
 {
     double next = now + 60000.0;
-    for (mcp_ask *a = s->all->asks, *after; a && !s->is_failing; a = after) {
+    for (mcp_ask *a = s->all->asks, *after; a; a = after) {
         after = a->next;
         if (a->s != s) {
             continue;
@@ -624,7 +624,7 @@ double mcp_session_tick(mcp_session *s, double now)
         mcp_session_open(s);
     }
     double next = now;
-    for (int i = 0; i < 1000 && next <= now && !s->is_failing; i++) {
+    while (next <= now && !s->is_failing) { /* each round has sent or ended one */
         next = tick_asks(s, now);
     }
     if (s->is_failing) {

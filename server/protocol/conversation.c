@@ -107,8 +107,9 @@ static void sort_results(conversation *c)
     chat_message *m = c->r->in->messages;
     size_t *order = c->order;
     for (size_t i = 1; i < c->r->in->n_messages; i++) {
-        for (size_t k = i;
-             m[k].role == CHAT_TOOL && k > 0 && m[k - 1].role == CHAT_TOOL && order[k - 1] > order[k]; k--) {
+        /* The first message is no result, as no call comes before it. */
+        for (size_t k = i; m[k].role == CHAT_TOOL && m[k - 1].role == CHAT_TOOL && order[k - 1] > order[k];
+             k--) {
             const chat_message message = m[k];
             const size_t call = order[k];
             m[k] = m[k - 1];

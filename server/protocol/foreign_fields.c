@@ -99,9 +99,10 @@ static bool asks_nothing(const foreign_field *f, const json *v)
     case JSON_NULL:
         return true;
     case JSON_BOOL:
-        return json_is_true(v) ? f->low <= 1 && f->high >= 1 : f->low <= 0 && f->high >= 0;
-    case JSON_NUMBER:
-        return json_num(v, 0) >= f->low && json_num(v, 0) <= f->high;
+    case JSON_NUMBER: {
+        const double n = json_num(v, json_is_true(v));
+        return n >= f->low && n <= f->high;
+    }
     case JSON_STRING:
         return json_str(v, "")[0] == '\0' || is_in(f->words, json_str(v, ""));
     default:

@@ -11,7 +11,7 @@ void reply_parser_init(reply_parser *p, const reply_rules *rules)
     p->tools = has_tools ? rules->tools : NULL;
     p->state = rules->starts_in_thinking                     ? IN_THINKING
                : p->think->has_channels && !rules->continues ? IN_HEAD
-               : rules->may_think && !p->think->has_channels ? IN_START
+               : rules->may_think                            ? IN_START
                                                              : IN_CONTENT;
     p->at_edge = rules->starts_in_thinking && !rules->continues;
     p->one_call = rules->one_call;
@@ -121,7 +121,7 @@ static bool step_thinking(reply_parser *p)
 static tool_step match_marker(const tool_form *form, const char *text, size_t len, size_t *index)
 {
     tool_step step = TOOL_NO;
-    for (size_t i = 0; i < TOOL_MARKERS && form->markers[i] && step != TOOL_DONE; i++) {
+    for (size_t i = 0; form->markers[i] && step != TOOL_DONE; i++) {
         tool_step one = tool_match(text, len, form->markers[i]);
         step = one == TOOL_NO ? step : one;
         *index = i;
@@ -313,9 +313,9 @@ static void take_stray(reply_parser *p)
 {
     begin_text(p, IN_CONTENT);
     bytes_consume(&p->held, tool_blank(p->held.data, p->held.len));
-    for (size_t i = 0; i < N_ENDS; i++) {
+    for (size_t i = N_TAKEN_ENDS; i < N_ENDS; i++) { /* the others were taken before */
         if (tool_match(bytes_str(&p->held), p->held.len, ENDS[i]) == TOOL_DONE) {
-            p->needs_gap = p->needs_gap && i < N_TAKEN_ENDS;
+            p->needs_gap = false;
             emit_text(p, strlen(ENDS[i]));
             p->at_edge = false;
         }

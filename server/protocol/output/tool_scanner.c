@@ -95,10 +95,10 @@ enum { CALL_PARTS = 24, FORM_TOKENS = 16, TOKEN_MIN = 3 };
 static size_t list_tokens(const tool_form *form, const char **tokens)
 {
     size_t n = 0;
-    for (size_t i = 0; i < TOOL_MARKERS && form->markers[i]; i++) {
+    for (size_t i = 0; form->markers[i]; i++) {
         tokens[n++] = form->markers[i];
     }
-    for (size_t i = 0; i < TOOL_CLOSERS && form->closers[i]; i++) {
+    for (size_t i = 0; form->closers[i]; i++) {
         tokens[n++] = form->closers[i];
     }
     for (size_t i = 0; form->inner && form->inner[i]; i++) {
@@ -261,11 +261,11 @@ static tool_step read_closer(tool_reader *r, bytes *held, size_t at)
 {
     const tool_form *form = r->form;
     tool_step step = TOOL_NO;
-    for (size_t i = 0; i < TOOL_CLOSERS && form->closers[i]; i++) {
+    for (size_t i = 0; form->closers[i]; i++) {
         const tool_step one = tool_match(bytes_str(held) + at, held->len - at, form->closers[i]);
         if (one == TOOL_DONE) {
             bytes_consume(held, at + strlen(form->closers[i]));
-            r->in_section = r->in_section && i + 1 < TOOL_CLOSERS && form->closers[i + 1];
+            r->in_section = r->in_section && form->closers[i + 1];
             return TOOL_DONE;
         }
         step = one == TOOL_MORE ? TOOL_MORE : step;

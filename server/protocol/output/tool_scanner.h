@@ -66,8 +66,8 @@ struct tool_form {
     /* A template that contains all of these uses this form. NULL: none does. */
     const char *const *signs;
     const void *syntax; /* what the file that reads it must know */
-    /* A call begins with one of these. */
-    const char *markers[TOOL_MARKERS];
+    /* A call begins with one of these; NULL behind the last. */
+    const char *markers[TOOL_MARKERS + 1];
     /* The first so many of them are no words: with these a call may begin anywhere in a text, not just
      * on its own line. */
     size_t n_anywhere;
@@ -84,10 +84,10 @@ struct tool_form {
     /* Adds how the call ended: REPLY_CALL_END, and what is missing of the arguments, or
      * REPLY_CALL_CUT. */
     tool_step (*end_call)(tool_reader *r, reply_kind how);
-    const char *blank;                 /* what may stand between a call and its closing marker */
-    const char *closers[TOOL_CLOSERS]; /* closing markers, any of which may follow; the last one of a
-                                          form that has sections closes these */
-    char separator, list_end;          /* of calls in a list; 0: there is none */
+    const char *blank; /* what may stand between a call and its closing marker */
+    /* Closing markers, any of which may follow; the last one of a form that has sections closes these; NULL behind it. */
+    const char *closers[TOOL_CLOSERS + 1];
+    char separator, list_end; /* of calls in a list; 0: there is none */
     /* A forced call: before, the name, behind, the arguments, after. `all` and `all_close` stand around
      * all of them, `between` between two (NULL: there can be one only). Markers, closers and `inner`
      * tokens in these texts are written as tokens; NULL: nothing. */

@@ -124,20 +124,12 @@ static tool_step head(tool_reader *r, const char *text, size_t len, bool is_end,
     size_t at = 0, n = 0, name_bytes = 0;
     const char *name = NULL;
     unsigned kinds = 0;
-    tool_step step = TOOL_NO;
     for (size_t i = 0; i < 2 && s->outer[i] && at == 0; i++) {
-        const tool_step one = tool_match(text, len, s->outer[i]);
-        at = one == TOOL_DONE ? strlen(s->outer[i]) : 0;
-        step = one == TOOL_MORE ? TOOL_MORE : step;
+        at = tool_match(text, len, s->outer[i]) == TOOL_DONE ? strlen(s->outer[i]) : 0;
     }
-    const bool is_bare = at == 0;
+    const bool is_bare = at == 0; /* then the marker was that of the function */
     at += tool_blank(text + at, len - at);
-    if (s->function) {
-        const tool_step one = tool_match(text + at, len - at, s->function);
-        step = one == TOOL_NO && is_bare ? step : one;
-    } else {
-        step = is_bare ? step : TOOL_DONE;
-    }
+    tool_step step = s->function ? tool_match(text + at, len - at, s->function) : TOOL_DONE;
     if (step == TOOL_DONE && s->function) {
         at += strlen(s->function);
         step = read_name(text + at, len - at, ">", &name, &n, &name_bytes, &kinds);

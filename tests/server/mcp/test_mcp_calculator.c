@@ -39,6 +39,7 @@ static void check_values(void)
         {"10x10", 100},
         {"0x 10", 0},
         {"0*0.5", 0},
+        {"5*0", 0},
         {"6\xc3\x97"
          "7",
          42},
@@ -150,6 +151,11 @@ static void check_refusals(void)
         {"1.0,000", "behind it"},
         {"1.2.3", "behind it"},
         {"2x", "number is missing"},
+        {"2xpi", "behind it"},
+        {"1e", "behind it"},
+        {"1e+", "behind it"},
+        {"1e-x", "behind it"},
+        {"1e*2", "behind it"},
         /* not 0 times 10 */
         {"0x10", "another base"},
         {"0XfF", "another base"},
@@ -175,15 +181,15 @@ static void check_bounds(void)
 {
     char text[5000], why[200];
     double v = 0;
-    repeat(text, 30, '(', ')');
+    repeat(text, 63, '(', ')');
     CHECK(mcp_calculate(&v, text, why, sizeof why));
     CHECK_NEAR(v, 1, 0);
-    repeat(text, 31, '-', '\0');
+    repeat(text, 63, '-', '\0');
     CHECK(mcp_calculate(&v, text, why, sizeof why));
     CHECK_NEAR(v, -1, 0);
-    repeat(text, 100, '(', ')');
+    repeat(text, 64, '(', ')');
     CHECK(is_refused(text, "nested too deeply"));
-    repeat(text, 100, '-', '\0');
+    repeat(text, 64, '-', '\0');
     CHECK(is_refused(text, "nested too deeply"));
     repeat(text, 62, '0', '\0');
     CHECK(mcp_calculate(&v, text, why, sizeof why));

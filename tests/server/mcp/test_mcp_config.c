@@ -142,6 +142,10 @@ static void test_tools(void)
     CHECK_INT(mcp_config_read(&c, NULL, "calculator,nothing", &d), ERR_INVALID);
     CHECK_INT(mcp_config_read(&c, NULL, "folder=/nowhere", &d), ERR_INVALID);
     CHECK(strstr(d.text, "/nowhere"));
+    CHECK_INT(mcp_config_read(&c, NULL, "folders/tmp", &d), ERR_INVALID);
+    CHECK_HAS(d.text, "--tools folders/tmp: ");
+    CHECK_INT(mcp_config_read(&c, NULL, "fetch=", &d), ERR_INVALID);
+    CHECK_HAS(d.text, "--tools fetch=: ");
     CHECK_INT(mcp_config_read(&c, "/nowhere.json", NULL, &d), ERR_NOT_FOUND);
 }
 

@@ -68,7 +68,11 @@ static const char *said(bool (*tool)(const builtin_call *, bytes *), const char 
 
 static void test_list(void)
 {
-    char path[PATH];
+    char path[PATH], gone[] = "/nothing of this name";
+    config.folder = gone;
+    CHECK_STR(said(mcp_folder_list, "{}"),
+              "!.: there is nothing of this name; list_folder shows what there is");
+    config.folder = root;
     CHECK_STR(said(mcp_folder_list, "{}"), "The folder is empty.\n");
     put("b.txt", "hello", 5);
     put("a\x01.md", "", 0);

@@ -237,6 +237,8 @@ static const scene SCENES[] = {
      .notice = {JSON("") "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"odd\"}}" CUT}},
     {"it is mute about a notice", "{}", .call = {JSON("") SAYS("yes") CUT}, .notice = {MUTE}, .end_s = 40},
     {"mute about the call", "{}", .call = {MUTE}, .end_s = 200},
+    {"modern, mute about the call", "{}", .discover = {JSON("") RESULT(MODERN) CUT}, .call = {MUTE},
+     .end_s = 70},
 };
 
 static const scene *now;

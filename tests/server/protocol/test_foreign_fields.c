@@ -129,6 +129,10 @@ static void test_field(size_t i, bool is_completion)
         CHECK_INT(takes(name, value, is_completion), !is_looked_at);
         snprintf(value, sizeof value, "\"%s\"", word + 1);
         CHECK_INT(takes(name, value, is_completion), !is_looked_at);
+        snprintf(value, sizeof value, "\" %s\"", word);
+        CHECK_INT(takes(name, value, is_completion), !is_looked_at);
+        snprintf(value, sizeof value, "\"%s \"", word);
+        CHECK_INT(takes(name, value, is_completion), !is_looked_at);
     }
 }
 

@@ -70,6 +70,30 @@ static void check_told(void)
     tool_set_destroy(tools);
 }
 
+/* What says nothing ends nothing and begins nothing. */
+static void check_empty(void)
+{
+    reply_parser p;
+    reply_parser_init(&p, &(reply_rules){.is_told = true, .may_think = true});
+    reply_parser_add(&p, REPLY_REASONING, "", 0);
+    CHECK(!reply_parser_is_thinking(&p));
+    reply_parser_add(&p, REPLY_REASONING, "w", 1);
+    reply_parser_add(&p, REPLY_CONTENT, "", 0);
+    CHECK(reply_parser_is_thinking(&p));
+    reply_parser_add(&p, REPLY_CONTENT, "a", 1);
+    CHECK(!reply_parser_is_thinking(&p));
+    CHECK_INT(p.pieces.n, 2);
+    reply_parser_deinit(&p);
+    reply_pieces names; /* each is a piece of its own */
+    reply_pieces_init(&names);
+    reply_pieces_add(&names, REPLY_CALL, "f", 1);
+    reply_pieces_add(&names, REPLY_CALL, "g", 1);
+    reply_pieces_add(&names, REPLY_ITEM, "{}", 2);
+    reply_pieces_add(&names, REPLY_ITEM, "[]", 2);
+    CHECK_INT(names.n, 4);
+    reply_pieces_deinit(&names);
+}
+
 /* ---- told in every order ---- */
 
 enum { MOST_STEPS = 3, N_STEPS = 7, LINE = 400 };
@@ -202,6 +226,7 @@ int main(void)
     CHECK_STR(bytes_str(&p.pieces.items[1].text), "yes");
     reply_parser_deinit(&p);
     check_told();
+    check_empty();
     check_orders();
     CHECK_DONE();
 }

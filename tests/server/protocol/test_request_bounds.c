@@ -303,24 +303,50 @@ static void cut_file(const char *id)
     close(h.fd);
 }
 
-/* What comes of an uploaded file in a message; `type` is "document" or "image". */
+/* A video is read where it lies, and closed with the request. */
+static const char *of_video(const chat_input *in, const char *id)
+{
+    static char text[128];
+    const chat_part *p = in->messages[0].parts;
+    char data[64] = "";
+    file_handle h;
+    err_detail d;
+    CHECK_OK(file_store_open(files, 7, id, &h, &d), d);
+    CHECK(p->kind == CHAT_VIDEO && !p->data && p->hash && memcmp(p->hash, h.hash, HASH_BYTES) == 0);
+    CHECK(in->n_fds == 1 && in->fds[0] == p->fd && p->data_bytes < sizeof data);
+    CHECK_INT(pread(p->fd, data, sizeof data, 0), p->data_bytes);
+    snprintf(text, sizeof text, "%zu bytes: %s", p->data_bytes, data);
+    close(h.fd);
+    return text;
+}
+
+/* What comes of an uploaded file in a message; `type` is "document" or "image", or "video_url" of a chat. */
 static const char *of_file(file_store *store, const char *type, const char *id)
 {
     static char text[1024];
     char body[512];
     api_request r;
     err_detail d = {0};
+    const bool is_chat = strcmp(type, "video_url") == 0;
     snprintf(body, sizeof body,
              "{\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"%s\",\"source\":{"
              "\"type\":"
              "\"file\",\"file_id\":\"%s\"}}]}]}",
              type, id);
+    if (is_chat) {
+        snprintf(body, sizeof body,
+                 "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"%s\",\"%s\":\"upload:%s\"}]}]}",
+                 type, type, id);
+    }
     api_request_init(&r);
     r.files = store;
     r.scope = 7;
-    const err_code err = messages_request_parse(&r, body, strlen(body), true, NULL, &d);
+    const err_code err = is_chat ? chat_request_parse(&r, body, strlen(body), NULL, &d)
+                                 : messages_request_parse(&r, body, strlen(body), true, NULL, &d);
     if (err != ERR_OK) {
         snprintf(text, sizeof text, "%s at %s: %s", err_name(err), d.param, d.text);
+    } else if (is_chat) {
+        snprintf(text, sizeof text, "%s", of_video(r.in, id));
     } else {
         const chat_part *p = r.in->messages[0].parts;
         snprintf(text, sizeof text, "%zu bytes: %.*s", p->data_bytes, p->data ? (int)p->data_bytes : 99,
@@ -331,6 +357,22 @@ static const char *of_file(file_store *store, const char *type, const char *id)
     return text;
 }
 
+/* One byte more than a body has: a video may be as long. */
+static void test_large_files(void)
+{
+    char *large = calloc(1, LIMIT_BODY_BYTES + 1);
+    CHECK(large != NULL);
+    memcpy(large, "GIF89a", 6);
+    CHECK_STR(of_file(files, "image", upload(large, LIMIT_BODY_BYTES)), "67108864 bytes: GIF89a");
+    char id[FILE_ID_MAX];
+    snprintf(id, sizeof id, "%s", upload(large, LIMIT_BODY_BYTES + 1));
+    CHECK_STR(of_file(files, "image", id),
+              "limit at messages[0].content[0].file_id: an image may have 67108864 bytes at most");
+    CHECK_STR(of_file(files, "document", id),
+              "limit at messages[0].content[0].source: a text may have 67108864 bytes at most");
+    free(large);
+}
+
 static void test_files(void)
 {
     static const char NO_TEXT[] =
@@ -339,7 +381,10 @@ static void test_files(void)
                       GONE[] = "not_found at messages[0].content[0].file_id: there is no such file";
     char id[FILE_ID_MAX];
     files = file_store_create(
-        &(file_store_options){.dir = "/tmp", .max_bytes = 1 << 20, .quota = 1 << 20, .expire_s = 60});
+        &(file_store_options){.dir = "/tmp", .max_bytes = 1 << 28, .quota = 1 << 28, .expire_s = 60});
+    CHECK_STR(of_file(files, "video_url", upload("\x1a\x45\xdf\xa3 webm", 9)),
+              "9 bytes: \x1a\x45\xdf\xa3 webm");
+    test_large_files();
     CHECK_STR(of_file(files, "document", upload("some words, ä", 14)),
               "0 bytes: <document>\nsome words, ä\n</document>\n");
     CHECK_STR(of_file(files, "document", upload("w\xff\xfe", 3)), NO_TEXT);
