@@ -556,6 +556,32 @@ static void test_link(void)
     CHECK_STR(kept(cache), "o/n 1011;");
 }
 
+/* Blobs go that no link of any snapshot leads to, however deep; files that lie there and links to nowhere lead to none. */
+static void test_used(void)
+{
+    char cache[FOLDER_NAME], dir[FOLDER_NAME + 32], path[PATH];
+    err_detail d = {0};
+    int64_t n = 0;
+    folder_make(cache);
+    snprintf(dir, sizeof dir, "%s/models--o--used", cache);
+    keep(dir, COMMIT, "m-Q4_0.gguf", "g1", 40);
+    keep(dir, COMMIT, "m-Q8_0.gguf", "g2", 80);
+    keep(dir, OTHER, "m-Q5_0.gguf", "g3", 5);
+    keep(dir, COMMIT, "deep/er/notes.txt", "g4", 6);
+    put(dir, "snapshots/" COMMIT "/g5", 1);
+    put(dir, "blobs/g5", 300);
+    put(dir, "blobs/g6", 7000);
+    snprintf(path, sizeof path, "%s/snapshots/" COMMIT "/bare.txt", dir);
+    CHECK_INT(symlink("g6", path), 0);
+    set_main(dir, COMMIT);
+    CHECK_OK(remove_model(cache, "o/used:Q4_0", &n, &d), d);
+    CHECK_INT(n, 7340);
+    for (int i = 1; i <= 6; i++) {
+        const char blob[] = {'b', 'l', 'o', 'b', 's', '/', 'g', (char)('0' + i), '\0'};
+        CHECK_INT(exists(dir, blob), i >= 2 && i <= 4);
+    }
+}
+
 /* Without memory the cache is not said to hold less than it does, and what was removed of it stays a whole. */
 static err_code find_and_list(void *cache)
 {
@@ -723,6 +749,7 @@ int main(void)
     test_gguf();
     test_checkpoints();
     test_cache();
+    test_used();
     test_large_cache();
     test_link();
     test_short_memory();

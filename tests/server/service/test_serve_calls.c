@@ -408,6 +408,20 @@ static void test_room(void)
     end(s);
 }
 
+/* What there is no memory to remember is not; later there may be. */
+static void test_unnoted(void)
+{
+    shares kept;
+    shares_init(&kept, 1, 1, NULL);
+    alloc_fail_at(1);
+    shares_note_gone(&kept, 1, "a", 10.0);
+    alloc_fail_at(0);
+    CHECK(!shares_is_gone(&kept, 1, "a", 0.0));
+    shares_note_gone(&kept, 1, "b", 10.0);
+    CHECK(!shares_is_gone(&kept, 1, "a", 0.0) && shares_is_gone(&kept, 1, "b", 0.0));
+    shares_deinit(&kept);
+}
+
 /* ---- the begin ---- */
 
 ONE_FAILS(int, pthread_create, (pthread_t * t, const pthread_attr_t *a, void *(*fn)(void *), void *ctx),
@@ -460,6 +474,7 @@ int main(void)
     test_keep();
     test_expire();
     test_room();
+    test_unnoted();
     test_begin();
     CHECK_DONE();
 }
