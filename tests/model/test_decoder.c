@@ -377,9 +377,29 @@ static void test_refusals(const tiny *t)
     tokens[1] = 1;
     b.logit_rows = &outside;
     CHECK_INT(decoder_forward(t->m, t->c, &b, t->sc, &d), ERR_INTERNAL);
+    CHECK_STR(d.text, "row 4 is outside a batch of 3");
+    outside = 3;
+    CHECK_INT(decoder_forward(t->m, t->c, &b, t->sc, &d), ERR_INTERNAL);
+    outside = -1;
+    CHECK_INT(decoder_forward(t->m, t->c, &b, t->sc, &d), ERR_INTERNAL);
+    CHECK_STR(d.text, "row -1 is outside a batch of 3");
     b.logit_rows = &row;
     run.exact_rows = run.keep_rows = true; /* not reserved */
     CHECK_INT(decoder_forward(t->m, t->c, &b, t->sc, &d), ERR_INTERNAL);
+    CHECK_STR(d.text, "a verify block of 3 rows was not reserved");
+    seq_state *reserved = NULL;
+    CHECK_OK(seq_state_create(&reserved, model_get_config(t->m), t->pool, 3, t->c, &d), d);
+    CHECK_OK(seq_state_reserve_rows(reserved, 2, &d), d);
+    run.seq = reserved;
+    CHECK_INT(decoder_forward(t->m, t->c, &b, t->sc, &d), ERR_INTERNAL); /* fewer were */
+    run.n_rows = b.n_rows = 2;
+    run.exact_rows = false;
+    CHECK_INT(decoder_forward(t->m, t->c, &b, t->sc, &d), ERR_INTERNAL);
+    run.exact_rows = true;
+    CHECK_OK(decoder_forward(t->m, t->c, &b, t->sc, &d), d);
+    seq_state_destroy(reserved);
+    run.seq = s;
+    run.n_rows = b.n_rows = 3;
     run.keep_rows = false;
     CHECK_OK(decoder_forward(t->m, t->c, &b, t->sc, &d), d);
     CHECK_INT(seq_state_create(&s, model_get_config(t->m), t->pool, 0, t->c, &d), ERR_INVALID);

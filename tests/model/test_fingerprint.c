@@ -140,7 +140,8 @@ static void test_files(void)
         CHECK(!is_as_before());
         CHECK_INT(unlink(path_of(name)), 0);
     }
-    CHECK_INT(mkdir(path_of("y.gguf"), 0700), 0); /* is no file */
+    CHECK_INT(mkdir(path_of("y.gguf"), 0700), 0);     /* is no file */
+    CHECK_INT(symlink("none", path_of("z.gguf")), 0); /* there is none */
     CHECK(is_as_before());
 }
 

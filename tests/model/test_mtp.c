@@ -105,10 +105,25 @@ static void test_refusals(const tiny *t, mtp_scratch *ms, seq_state *s)
     mtp_input in = {s, hidden, &outside, positions, 1};
     mtp_truncate(s, 0);
     CHECK_INT(mtp_forward(t->m, t->c, ms, &in, 0, &d), ERR_INVALID);
+    CHECK_STR(d.text, "token 1888 is outside the vocabulary of 1888");
+    outside = -1;
+    CHECK_INT(mtp_forward(t->m, t->c, ms, &in, 0, &d), ERR_INVALID);
+    CHECK_STR(d.text, "token -1 is outside the vocabulary of 1888");
     in.next_tokens = ids;
-    CHECK_INT(mtp_forward(t->m, t->c, ms, &in, 2, &d), ERR_LIMIT);
-    in.n = N + 1;
-    CHECK_INT(mtp_forward(t->m, t->c, ms, &in, 0, &d), ERR_LIMIT);
+    static const struct {
+        int32_t n, n_logits;
+        const char *text;
+    } CASES[] = {{1, 2, "1 draft rows with 2 logits do not fit 150 and 2"},
+                 {N, 3, "150 draft rows with 3 logits do not fit 150 and 2"},
+                 {N + 1, 0, "151 draft rows with 0 logits do not fit 150 and 2"},
+                 {0, 0, "0 draft rows with 0 logits do not fit 150 and 2"},
+                 {1, -1, "1 draft rows with -1 logits do not fit 150 and 2"}};
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        in.n = CASES[i].n;
+        CHECK_INT(mtp_forward(t->m, t->c, ms, &in, CASES[i].n_logits, &d), ERR_LIMIT);
+        CHECK_STR(d.text, CASES[i].text);
+    }
+    CHECK_INT(mtp_len(s), 0);
     CHECK_OK(kv_pool_create(&headless, model_get_config(t->m), kv_pool_type(t->pool), false, 2, 2, t->c, &d),
              d);
     CHECK_OK(seq_state_create(&plain, model_get_config(t->m), headless, 10, t->c, &d), d);
@@ -118,7 +133,14 @@ static void test_refusals(const tiny *t, mtp_scratch *ms, seq_state *s)
     in = (mtp_input){small, hidden, ids, positions, 11};
     CHECK_INT(mtp_forward(t->m, t->c, ms, &in, 0, &d), ERR_LIMIT);
     CHECK_INT(mtp_len(small), 0);
+    CHECK_STR(d.text, "11 more draft entries do not fit: 0 of 10 are in use");
+    in.n = 10;
+    CHECK_OK(mtp_forward(t->m, t->c, ms, &in, 0, &d), d);
     CHECK_INT(mtp_scratch_create(&ms, t->m, t->c, 0, 0, &d), ERR_INVALID);
+    CHECK_INT(mtp_scratch_create(&ms, t->m, t->c, 1, -1, &d), ERR_INVALID);
+    CHECK_STR(d.text, "the draft head needs room for at least one row");
+    CHECK_OK(mtp_scratch_create(&ms, t->m, t->c, 1, 0, &d), d);
+    mtp_scratch_destroy(ms);
     seq_state_destroy(plain);
     seq_state_destroy(small);
     kv_pool_destroy(headless);

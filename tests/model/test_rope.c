@@ -107,6 +107,111 @@ static void test_mismatches(void)
     CHECK_INT(delta, 0);
 }
 
+/* Each bound of a grid, on both of its sides, and which image or video is the one that does not fit. */
+static void test_grids(void)
+{
+    static const struct {
+        media_grid images[2], videos[1];
+        size_t n_images, n_videos;
+        int32_t n_pads[4]; /* runs of placeholders, in turn of images and of videos */
+        const char *text;
+    } CASES[] = {
+        {{{1, 2, 2, 0}}, {{0}}, 1, 0, {1}, ""},
+        {{{1, 2, 2, 0}, {1, 2, 4, 0}}, {{0}}, 2, 0, {1, 0, 2}, ""},
+        {{{0, 2, 2, 0}}, {{0}}, 1, 0, {1}, "image 1 has the impossible grid 0 x 2 x 2"},
+        {{{-1, 2, 2, 0}}, {{0}}, 1, 0, {1}, "image 1 has the impossible grid -1 x 2 x 2"},
+        {{{1, 0, 2, 0}}, {{0}}, 1, 0, {1}, "image 1 has the impossible grid 1 x 0 x 2"},
+        {{{1, 2, 0, 0}}, {{0}}, 1, 0, {1}, "image 1 has the impossible grid 1 x 2 x 0"},
+        {{{1, 1, 2, 0}}, {{0}}, 1, 0, {1}, "image 1 has the impossible grid 1 x 1 x 2"},
+        {{{1, 2, 1, 0}}, {{0}}, 1, 0, {1}, "image 1 has the impossible grid 1 x 2 x 1"},
+        {{{1, 3, 2, 0}}, {{0}}, 1, 0, {1}, "image 1 has the impossible grid 1 x 3 x 2"},
+        {{{1, 2, 3, 0}}, {{0}}, 1, 0, {1}, "image 1 has the impossible grid 1 x 2 x 3"},
+        {{{1, -2, -2, 0}}, {{0}}, 1, 0, {1}, "image 1 has the impossible grid 1 x -2 x -2"},
+        {{{1, 2, 2, 0}, {1, 2, 5, 0}}, {{0}}, 2, 0, {1, 0, 2}, "image 2 has the impossible grid 1 x 2 x 5"},
+        {{{1, 2, 2, 0}}, {{2, 3, 2, 0}}, 1, 1, {1, 1}, "video 1 has the impossible grid 2 x 3 x 2"},
+        {{{1, 2, 2, 0}}, {{2, 2, 2, 0}}, 1, 1, {1, 1, 0, 1}, ""},
+        {{{1, 2, 2, 0}},
+         {{2, 2, 2, 0}},
+         1,
+         1,
+         {1, 1},
+         "the prompt has too few placeholders for 1 images and 1 videos"},
+        {{{1, 2, 2, 0}},
+         {{2, 2, 2, 0}},
+         1,
+         1,
+         {0, 1, 0, 1},
+         "the prompt has too few placeholders for 1 images and 1 videos"},
+        {{{1, 2, 2, 0}}, {{0}}, 1, 0, {1, 0, 1}, "the prompt has more image placeholders than image"},
+        {{{1, 2, 2, 0}},
+         {{1, 2, 2, 0}},
+         1,
+         1,
+         {1, 1, 0, 1},
+         "the prompt has more video placeholders than video"},
+        {{{1, 4, 4, 0}}, {{0}}, 1, 0, {3}, "image: 3 placeholders stand where 4 are needed"},
+        {{{1, 2, 2, 0}}, {{1, 2, 4, 0}}, 1, 1, {1, 1}, "video: 1 placeholders stand where 2 are needed"},
+    };
+    model_config cfg = config();
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        int32_t ids[32], delta = 0;
+        position p[32];
+        err_detail d = {0};
+        size_t n = 0;
+        for (int run = 0; run < 4; run++) {
+            n = fill(ids, n, run % 2 ? VIDEO : IMAGE, (size_t)CASES[i].n_pads[run]);
+            n = fill(ids, n, TEXT, CASES[i].n_pads[run] > 0);
+        }
+        CHECK_INT(positions_assign(p, &delta, &cfg, ids, n, CASES[i].images, CASES[i].n_images,
+                                   CASES[i].videos, CASES[i].n_videos, 2, &d),
+                  CASES[i].text[0] ? ERR_INVALID : ERR_OK);
+        CHECK_STR(d.text, CASES[i].text);
+    }
+}
+
+/* A model without media has no ids for them: what is below zero in a prompt stands for none. */
+static void test_no_media(void)
+{
+    model_config cfg = config();
+    const int32_t ids[] = {TEXT, -1, TEXT};
+    int32_t delta = 7;
+    position p[3];
+    err_detail d = {0};
+    cfg.image_token_id = cfg.video_token_id = -1;
+    CHECK_OK(positions_assign(p, &delta, &cfg, ids, 3, NULL, 0, NULL, 0, 2, &d), d);
+    CHECK_INT(delta, 0);
+    check_position(&p[2], 2, 2, 2);
+}
+
+/* Where no pair reads height and width, the rows of an image are counted like text; one that reads either is enough. */
+static void test_one_axis(void)
+{
+    static const struct {
+        int32_t sections[3];
+        bool one_axis;
+    } CASES[] = {{{8, 0, 0}, true}, {{4, 4, 0}, false}, {{4, 0, 4}, false}, {{0, 0, 0}, true}};
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        model_config cfg = config();
+        const media_grid image = {1, 4, 6, 0};
+        int32_t ids[16], delta = 0;
+        position p[16];
+        err_detail d = {0};
+        size_t n = fill(ids, 0, TEXT, 2);
+        n = fill(ids, n, IMAGE, 6);
+        n = fill(ids, n, TEXT, 1);
+        memcpy(cfg.mrope_section, CASES[i].sections, sizeof cfg.mrope_section);
+        CHECK_OK(positions_assign(p, &delta, &cfg, ids, n, &image, 1, NULL, 0, 2, &d), d);
+        if (CASES[i].one_axis) {
+            check_position(&p[6], 6, 6, 6);
+            check_position(&p[8], 8, 8, 8);
+        } else {
+            check_position(&p[6], 2, 3, 3);
+            check_position(&p[8], 5, 5, 5);
+        }
+        CHECK_INT(delta, CASES[i].one_axis ? 0 : -3);
+    }
+}
+
 /* Frequencies of contexts that were made longer, computed as transformers does. */
 static void test_longer_contexts(void)
 {
@@ -138,6 +243,14 @@ static void test_longer_contexts(void)
           .yarn_original = 64,
           .yarn_fast = 32,
           .yarn_slow = 8,
+          .yarn_truncate = true},
+         {1, 0.079056942, 0.025, 0.0079056942, 0.0025, 0.00079056942, 0.00025, 7.9056942e-05}},
+        /* both ends of the ramp are the first pair: all others are behind it */
+        {{.theta = 10000,
+          .yarn_factor = 4,
+          .yarn_original = 64,
+          .yarn_fast = 32,
+          .yarn_slow = 10.5,
           .yarn_truncate = true},
          {1, 0.079056942, 0.025, 0.0079056942, 0.0025, 0.00079056942, 0.00025, 7.9056942e-05}},
         {{.theta = 500000, .llama3_factor = 8, .llama3_original = 8192, .llama3_fast = 4, .llama3_slow = 1},
@@ -205,6 +318,10 @@ static void test_whole_videos(void)
     CHECK_OK(positions_assign(p, &delta, &cfg, ids, n, NULL, 0, &video, 1, 2, &d), d);
     check_position(&p[5], 26, 1, 1);
     check_position(&p[9], 52, 1, 1); /* a hair below 51 */
+    video.seconds = 0;               /* nothing is known of its times */
+    CHECK_OK(positions_assign(p, &delta, &cfg, ids, n, NULL, 0, &video, 1, 2, &d), d);
+    check_position(&p[9], 3, 1, 1);
+    video.seconds = 2;
     cfg.positions_per_second = 0;
     CHECK_OK(positions_assign(p, &delta, &cfg, ids, n, NULL, 0, &video, 1, 2, &d), d);
     check_position(&p[9], 3, 1, 1);
@@ -232,6 +349,9 @@ int main(void)
     test_split_tables();
     test_worked_example();
     test_mismatches();
+    test_grids();
+    test_no_media();
+    test_one_axis();
     test_longer_contexts();
     test_tables();
     CHECK_DONE();

@@ -59,6 +59,17 @@ static void test_greedy(void)
     sampler_destroy(s);
     static const float strange[3] = {NAN, -INFINITY, -1};
     CHECK_INT(greedy(PLAIN, strange, 3, NULL, 0, NULL, 0), 2);
+    static const float none[3] = {NAN, NAN, NAN}, last[3] = {NAN, NAN, -INFINITY};
+    CHECK_INT(greedy(PLAIN, none, 3, NULL, 0, NULL, 0), 0);
+    CHECK_INT(greedy(PLAIN, last, 3, NULL, 0, NULL, 0), 2);
+    for (int32_t few = 0; few < 2; few++) { /* no finite logit: as if greedy, however many count */
+        p = PLAIN;
+        p.top_k = few ? 2 : 0;
+        s = create(&p, 3, 3);
+        CHECK_INT(pick(s, none, 3), 0);
+        CHECK_INT(pick(s, last, 3), 2);
+        sampler_destroy(s);
+    }
     s = create(&PLAIN, 3, 3);
     CHECK_INT(pick(s, strange, 3), 2);
     sampler_destroy(s);
@@ -342,13 +353,48 @@ static void test_refusals(void)
     CHECK_STR(d.text, "a sampler needs 1 <= n_valid <= vocab_size");
     CHECK_INT(sampler_create(&s, &p, 4, 0, &d), ERR_INVALID);
     CHECK_INT(sampler_create(&s, &p, 0, 0, &d), ERR_INVALID);
-    p.temperature = NAN;
-    CHECK_INT(sampler_create(&s, &p, 4, 4, &d), ERR_INVALID);
-    p = PLAIN;
-    p.repetition_penalty = 0;
-    CHECK_INT(sampler_create(&s, &p, 4, 4, &d), ERR_INVALID);
-    CHECK_STR(d.text, "a sampling parameter is out of range");
-    CHECK(s == NULL);
+    /* one parameter in each: both sides of its bound */
+    static const struct {
+        sampler_params p;
+        bool works;
+    } CASES[] = {
+        {{.temperature = NAN, .top_p = 1, .repetition_penalty = 1}, false},
+        {{.temperature = -0.1f, .top_p = 1, .repetition_penalty = 1}, false},
+        {{.temperature = 0, .top_p = 1, .repetition_penalty = 1}, true},
+        {{.temperature = 1, .top_k = -1, .top_p = 1, .repetition_penalty = 1}, false},
+        {{.temperature = 1, .top_k = 1, .top_p = 1, .repetition_penalty = 1}, true},
+        {{.temperature = 1, .top_p = -0.1f, .repetition_penalty = 1}, false},
+        {{.temperature = 1, .top_p = NAN, .repetition_penalty = 1}, false},
+        {{.temperature = 1, .top_p = 0, .repetition_penalty = 1}, true},
+        {{.temperature = 1, .top_p = 1, .min_p = -0.1f, .repetition_penalty = 1}, false},
+        {{.temperature = 1, .top_p = 1, .min_p = 1.1f, .repetition_penalty = 1}, false},
+        {{.temperature = 1, .top_p = 1, .min_p = NAN, .repetition_penalty = 1}, false},
+        {{.temperature = 1, .top_p = 1, .min_p = 1, .repetition_penalty = 1}, true},
+        {{.temperature = 1, .top_p = 1, .repetition_penalty = 0}, false},
+        {{.temperature = 1, .top_p = 1, .repetition_penalty = -1}, false},
+        {{.temperature = 1, .top_p = 1, .repetition_penalty = NAN}, false},
+        {{.temperature = 1, .top_p = 1, .repetition_penalty = 0.1f}, true},
+        {{.temperature = 1, .top_p = 1, .repetition_penalty = 1, .presence_penalty = INFINITY}, false},
+        {{.temperature = 1, .top_p = 1, .repetition_penalty = 1, .presence_penalty = NAN}, false},
+        {{.temperature = 1, .top_p = 1, .repetition_penalty = 1, .presence_penalty = -2}, true},
+        {{.temperature = 1, .top_p = 1, .repetition_penalty = 1, .frequency_penalty = -INFINITY}, false},
+        {{.temperature = 1, .top_p = 1, .repetition_penalty = 1, .frequency_penalty = NAN}, false},
+        {{.temperature = 1, .top_p = 1, .repetition_penalty = 1, .frequency_penalty = -2}, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        d = (err_detail){0};
+        const err_code err = sampler_create(&s, &CASES[i].p, 4, 4, &d);
+        if (err != (CASES[i].works ? ERR_OK : ERR_INVALID)) {
+            fprintf(stderr, "  case %zu\n", i);
+        }
+        CHECK_INT(err, CASES[i].works ? ERR_OK : ERR_INVALID);
+        CHECK_STR(d.text, CASES[i].works ? "" : "a sampling parameter is out of range");
+        CHECK((s != NULL) == CASES[i].works);
+        sampler_destroy(s);
+        s = NULL;
+    }
+    CHECK_INT(sampler_create(&s, &p, 1, 1, &d), ERR_OK);
+    sampler_destroy(s);
 }
 
 /* Under a grammar: every draw is allowed, greedy or not, whatever the logits say; draws ahead

@@ -83,6 +83,13 @@ static void test_refusals(const tiny *t)
         seq_state_destroy(near);
         kv_pool_destroy(own);
     }
+    CHECK_INT(seq_state_restore_prefix(s, snap, 0, &d), ERR_INVALID);
+    CHECK_STR(d.text, "a snapshot of 100 tokens cannot be cut behind 0");
+    CHECK_INT(seq_state_restore_prefix(s, snap, 99, &d), ERR_INVALID); /* states are of its end alone */
+    CHECK_INT(seq_state_restore_prefix(s, snap, 101, &d), ERR_INVALID);
+    CHECK_STR(d.text, "a snapshot of 100 tokens cannot be cut behind 101");
+    CHECK_INT(seq_snapshot_shortest(snap), 100);
+    CHECK_OK(seq_state_restore_prefix(s, snap, 100, &d), d);
     seq_snapshot_free(snap);
     seq_snapshot_free(NULL);
     seq_state_destroy(s);
