@@ -1,40 +1,18 @@
-/* What becomes of a GGUF file, and of one that differs from it in a place: gguf_changed.txt has the files in words, and
- * behind each what is read of it: tensors, documents, vocabulary, template, what is logged; or why it is refused.
- *
- *     = NAME: ENTRY; ENTRY; ...       a file, all of which is told
- *     NAME: CHANGE; CHANGE; ...       the same with changes; told is what differs: "+ ..." is there now, "- ..." was
- *
- * An entry is KEY TYPE VALUE (lists as VALUE,VALUE; "e": an empty one; "." before a key stands for the architecture,
- * "#" for tokenizer.ggml.), or a tensor: @NAME TYPE COLUMNSxROWS... [VALUE,VALUE...], by itself 1, 2, 3 ..., below
- * zero where a decay is stored, and from 101 on in a second half. "~" before an entry: it is of the tower, mmproj.gguf
- * beside the model; "&": of a-mmproj.gguf, which comes before it. "broken": the file has other first bytes. "!n": the
- * tower is named. A change is an entry that takes the place of one of its name, or comes behind the others; -KEY
- * leaves one out. */
+/* What becomes of a GGUF file, and of one that differs from it in a place: gguf_changed.txt (changed.h says how it is
+ * written). An entry is KEY TYPE VALUE (lists as VALUE,VALUE; "e": an empty one; "." before a key stands for the
+ * architecture, "#" for tokenizer.ggml.), or a tensor: @NAME TYPE COLUMNSxROWS... [VALUE,VALUE...], by itself 1, 2, 3 ...,
+ * below zero where a decay is stored, and from 101 on in a second half. "~" before an entry: it is of the tower, mmproj.gguf
+ * beside the model; "&": of a-mmproj.gguf, which comes before it. "broken": the file has other first bytes. "!n": the tower
+ * is named. */
 #include "model/checkpoint/checkpoint.h"
 
 #include <unistd.h>
 
-#include "base/compiler.h"
 #include "base/file.h"
-#include "base/limits.h"
-#include "base/log.h"
 #include "model/checkpoint/gguf_tokenizer.h"
-#include "tests/folder.h"
+#include "tests/model/checkpoint/changed.h"
 #include "tests/model/checkpoint/gguf_maker.h"
 #include "tests/open_files.h"
-#include "tests/recorded.h"
-#include "tests/said.h"
-
-enum { ENTRIES = 120, ENTRY_BYTES = 400, TOLD = 1 << 20, VALUES = 64, TABLE_VALUES = 5000 };
-
-typedef struct description {
-    char name[32];
-    char entries[ENTRIES][ENTRY_BYTES];
-    size_t n;
-} description;
-
-static description made; /* the last one that was described whole */
-static bytes told_whole; /* what was told of it */
 
 static const struct {
     const char *name;
@@ -180,79 +158,6 @@ static void write_file(const description *d, const char *path, char mark)
 
 /* ---- telling what is read ---- */
 
-static void tell_floats(bytes *out, const tensor *t)
-{
-    static float values[TABLE_VALUES];
-    const size_t n = tensor_len(t);
-    double sum = 0;
-    if (n > TABLE_VALUES) {
-        return;
-    }
-    tensor_to_f32(values, t, 0, n);
-    if (n <= VALUES) {
-        for (size_t i = 0; i < n; i++) {
-            bytes_printf(out, "%s%.4g", i ? "," : " ", (double)values[i]);
-        }
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        sum += (double)values[i] * (double)(i % 97 + 1);
-    }
-    bytes_printf(out, " sum %.7g", sum);
-}
-
-static void tell_tensors(bytes *out, const tensor_table *all)
-{
-    for (size_t i = 0; i < all->n; i++) {
-        const named_tensor *t = &all->items[i];
-        bytes_printf(out, "tensor %s (%s) %s", t->name, t->stored, dtype_name(t->view.type));
-        for (int32_t k = 0; k < t->view.n_dims; k++) {
-            bytes_printf(out, "%c%zu", k ? 'x' : ' ', t->view.dims[k]);
-        }
-        bytes_printf(out, " %zu:", t->view.bytes);
-        if (t->view.type < DTYPE_OTHER) {
-            tell_floats(out, &t->view);
-        } else {
-            unsigned sum = 0;
-            for (size_t k = 0; k < t->view.bytes; k++) {
-                sum = sum * 31 + ((const uint8_t *)t->view.data)[k];
-            }
-            bytes_printf(out, " bytes %08x", sum);
-        }
-        bytes_append_char(out, '\n');
-    }
-}
-
-/* Its members one in a line. */
-static void tell_json(bytes *out, const char *what, const json *v)
-{
-    for (const json *item = json_child(v); item; item = json_next(item)) {
-        bytes_printf(out, "%s.%s ", what, json_key(item));
-        json_write(out, item);
-        bytes_append_char(out, '\n');
-    }
-}
-
-static void tell_documents(bytes *out, const checkpoint *ck)
-{
-    static const char *const DOCUMENTS[][2] = {{"config", "config.json"},
-                                               {"generation", "generation_config.json"},
-                                               {"preprocessor", "preprocessor_config.json"},
-                                               {"other", "other.json"}};
-    const json_source from = checkpoint_documents(ck);
-    for (size_t i = 0; i < ARRAY_LEN(DOCUMENTS); i++) {
-        json_doc *doc = NULL;
-        err_detail d = {0};
-        const err_code err = from.read(from.ctx, DOCUMENTS[i][1], &doc, &d);
-        if (err) {
-            bytes_printf(out, "%s: %s\n", DOCUMENTS[i][0], d.text);
-        } else if (doc) {
-            tell_json(out, DOCUMENTS[i][0], json_root(doc));
-        }
-        json_free(doc);
-    }
-}
-
 static void tell_vocabulary(bytes *out, const char *path)
 {
     gguf_file *f = NULL;
@@ -277,168 +182,36 @@ static void tell_vocabulary(bytes *out, const char *path)
     bytes_deinit(&text);
 }
 
-/* All that is read of FOLDER/model.gguf, a fact in a line; the folder's name is left out. */
-static void tell(bytes *out, const char *path, const char *mmproj)
+/* The files of the folder, and all that is read of them. */
+static void tell(bytes *out, const description *d, const char *folder)
 {
-    checkpoint *ck = NULL;
-    err_detail d = {0};
-    bytes text = bytes_empty(1 << 20);
-    log_set_level(LOG_INFO);
-    said_begin();
-    const err_code err = checkpoint_open(&ck, path, mmproj, &d);
-    said_end();
-    log_set_level(LOG_OFF);
-    for (const char *at = said_err; *at;) { /* without the time */
-        const size_t n = strcspn(at, "\n"), time = strcspn(at, " ");
-        bytes_printf(out, "log %.*s\n", time < n ? (int)(n - time - 1) : 0, at + time + 1);
-        at += n + (at[n] == '\n');
+    char path[128], mmproj[128], first[128];
+    bool has_tower = false, has_first = false;
+    for (size_t i = 0; i < d->n; i++) {
+        has_tower = has_tower || d->entries[i][0] == '~';
+        has_first = has_first || d->entries[i][0] == '&';
     }
-    if (err) {
-        bytes_printf(out, "refused %d: %s\n", (int)err, d.text);
-        return;
-    }
-    const checkpoint_traits *traits = checkpoint_get_traits(ck);
-    bytes_printf(out, "traits%s%s%s\n", traits->norms_hold_one ? " one" : "",
-                 traits->mtp_norms_hold_one ? " draft-one" : "", traits->value_heads_tiled ? " tiled" : "");
-    tell_tensors(out, checkpoint_tensors(ck));
-    tell_documents(out, ck);
-    tell_vocabulary(out, checkpoint_path(ck));
-    CHECK_OK(checkpoint_read_template(ck, &text, &d), d);
-    bytes_printf(out, "template %s\n", bytes_str(&text));
-    bytes_deinit(&text);
-    checkpoint_close(ck);
-}
-
-/* ---- lines of the record ---- */
-
-static size_t name_length(const char *entry)
-{
-    return strcspn(entry, " ");
-}
-
-/* Puts the entry in the place of that of its name, or behind the others; "-NAME" takes one out. */
-static void change(description *d, const char *entry, size_t n)
-{
-    char text[ENTRY_BYTES];
-    snprintf(text, sizeof text, "%.*s", (int)n, entry);
-    CHECK(n < sizeof text);
-    const char *name = *text == '-' ? text + 1 : text;
-    size_t i = 0;
-    while (i < d->n && (name_length(d->entries[i]) != name_length(name) ||
-                        memcmp(d->entries[i], name, name_length(name)) != 0)) {
-        i++;
-    }
-    if (*text == '-') {
-        CHECK(i < d->n);
-        memmove(d->entries[i], d->entries[i + 1], (d->n - i - 1) * sizeof d->entries[0]);
-        d->n--;
-    } else if (i < ENTRIES - 1) {
-        snprintf(d->entries[i], sizeof d->entries[i], "%s", text);
-        d->n += i == d->n;
-    }
-}
-
-static bool has_line(const char *text, const char *line, size_t n)
-{
-    for (const char *at = text; *at;) {
-        const size_t len = strcspn(at, "\n");
-        if (len == n && memcmp(at, line, n) == 0) {
-            return true;
-        }
-        at += len + (at[len] == '\n');
-    }
-    return false;
-}
-
-/* Whether the line is of a part that `other` has no more, as its error says. */
-static bool is_of_lost_part(const char *line, const char *other)
-{
-    return (strncmp(line, "config.", 7) == 0 && strstr(other, "\nconfig: ")) ||
-           (strncmp(line, "vocabulary", 10) == 0 && strstr(other, "\nvocabulary: /"));
-}
-
-/* The lines of `text` that `other` has not, or all. */
-static void tell_lines(bytes *out, const char *text, const char *other, const char *mark)
-{
-    for (const char *at = text; *at;) {
-        const size_t n = strcspn(at, "\n");
-        if (!other || (!has_line(other, at, n) && !is_of_lost_part(at, other))) {
-            bytes_printf(out, "<%s %.*s\n", mark, (int)n, at);
-        }
-        at += n + (at[n] == '\n');
-    }
-}
-
-/* Cuts every occurrence of the folder's name. */
-static void without(bytes *out, const char *text, const char *folder)
-{
-    for (const char *found; (found = strstr(text, folder)); text = found + strlen(folder)) {
-        bytes_append(out, text, (size_t)(found - text));
-    }
-    bytes_append_str(out, text);
-}
-
-static void answer(void *ctx, bytes *out, const char *line, size_t len)
-{
-    static description d;
-    char folder[FOLDER_NAME], path[128], mmproj[128], first[128];
-    const char *colon = memchr(line, ':', len), *end = line + len;
-    const bool is_whole = *line == '=';
-    bool has_tower = false, has_first = false, named = false;
-    (void)ctx;
-    if (len == 0 || *line == '*' || !colon) {
-        return;
-    }
-    d = is_whole ? (description){0} : made;
-    for (const char *at = colon + 1; at < end;) {
-        at += strspn(at, " ");
-        const char *semicolon = memchr(at, ';', (size_t)(end - at));
-        const size_t n = (size_t)((semicolon ? semicolon : end) - at);
-        named = named || (n == 2 && memcmp(at, "!n", 2) == 0); /* the tower is named */
-        if (n > 0 && *at != '!') {
-            change(&d, at, n);
-        }
-        at += n + 1;
-    }
-    for (size_t i = 0; i < d.n; i++) {
-        has_tower = has_tower || d.entries[i][0] == '~';
-        has_first = has_first || d.entries[i][0] == '&';
-    }
-    folder_make(folder);
     snprintf(path, sizeof path, "%s/model.gguf", folder);
     snprintf(mmproj, sizeof mmproj, "%s/mmproj.gguf", folder);
-    write_file(&d, path, 0);
+    write_file(d, path, 0);
     if (has_tower) {
-        write_file(&d, mmproj, '~');
+        write_file(d, mmproj, '~');
     }
     if (has_first) {
         snprintf(first, sizeof first, "%s/a-mmproj.gguf", folder);
-        write_file(&d, first, '&');
+        write_file(d, first, '&');
     }
-    bytes all = bytes_empty(TOLD), seen = bytes_empty(TOLD);
-    tell(&all, path, named ? mmproj : NULL);
-    without(&seen, bytes_str(&all), folder);
-    if (is_whole) {
-        made = d;
-        tell_lines(out, bytes_str(&seen), NULL, "");
-        bytes_clear(&told_whole);
-        bytes_append(&told_whole, seen.data, seen.len);
-    } else if (strncmp(bytes_str(&seen), "refused", 7) == 0) {
-        bytes_printf(out, "< %s", bytes_str(&seen));
-    } else {
-        tell_lines(out, bytes_str(&told_whole), bytes_str(&seen), " -");
-        tell_lines(out, bytes_str(&seen), bytes_str(&told_whole), " +");
+    checkpoint *ck = tell_opening(out, path, strcmp(d->own, "!n") == 0 ? mmproj : NULL);
+    if (ck) {
+        tell_checkpoint(out, ck);
+        tell_vocabulary(out, path);
     }
-    bytes_deinit(&all);
-    bytes_deinit(&seen);
+    checkpoint_close(ck);
 }
 
 int main(void)
 {
-    log_set_level(LOG_OFF);
-    told_whole = bytes_empty(TOLD);
-    recorded_answers(PARLEY_SOURCE_DIR "/tests/model/checkpoint/gguf_changed.txt", answer, NULL);
-    bytes_deinit(&told_whole);
+    changed_check("model/checkpoint/gguf_changed.txt", tell);
     CHECK_ALL_CLOSED();
     CHECK_DONE();
 }
