@@ -80,7 +80,6 @@ void engine_open_disk(engine *e, const engine_options *opt)
                                 .block_bytes = block,
                                 .own_bytes = seq_state_own_bytes(cfg, e->cache_type),
                                 .hidden_size = (size_t)cfg->hidden_size,
-                                .max_tokens = e->info.n_ctx - 1,
                                 .can_cut = seq_snapshot_can_be_cut(shape) && !model_config_has_ring(cfg),
                                 .wake = wake,
                                 .wake_ctx = e->inbox};

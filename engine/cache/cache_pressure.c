@@ -10,13 +10,11 @@ static void shrink(cache_pressure *p, const memory_state *m)
 {
     const size_t n_prefixes = p->prefixes ? prefix_cache_get_stats(p->prefixes).n_entries : 0;
     const size_t n_images = p->images ? vision_cache_get_stats(p->images).n_entries : 0;
-    size_t n = (n_prefixes + PART - 1) / PART;
-    while (n > 0 && prefix_cache_evict_one(p->prefixes)) {
-        n--;
+    for (size_t n = (n_prefixes + PART - 1) / PART; n > 0; n--) {
+        (void)prefix_cache_evict_one(p->prefixes);
     }
-    n = (n_images + PART - 1) / PART;
-    while (n > 0 && vision_cache_evict_one(p->images)) {
-        n--;
+    for (size_t n = (n_images + PART - 1) / PART; n > 0; n--) {
+        (void)vision_cache_evict_one(p->images);
     }
     kv_pool_trim(p->pool);
     if (!p->is_short) {

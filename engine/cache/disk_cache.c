@@ -34,11 +34,6 @@ static void *run_thread(void *arg)
         }
     }
     disk_drop_unused(dc);
-    for (disk_load *l = dc->loads; l; l = l->next) {
-        l->state = LOAD_FAILED;
-    }
-    dc->loads = NULL;
-    pthread_cond_broadcast(&dc->ended);
     pthread_mutex_unlock(&dc->lock);
     return NULL;
 }
@@ -109,7 +104,7 @@ void disk_cache_close(disk_cache *dc)
 bool disk_cache_save(disk_cache *dc, const prefix_entry *e)
 {
     pthread_mutex_lock(&dc->lock);
-    const bool ok = dc->save == SAVE_NONE && !dc->is_stopping;
+    const bool ok = dc->save == SAVE_NONE;
     if (ok) {
         dc->save = SAVE_ASKED;
         dc->source = e;
@@ -173,14 +168,12 @@ bool disk_cache_find(disk_cache *dc, const uint64_t *key, size_t n_key, int32_t 
             n_same++;
         }
         disk_id name;
-        if (n_same == e_full && (size_t)e->n_tokens <= n_tokens && e->n_tokens <= dc->options.max_tokens &&
-            e->n_tokens > hit->n_tokens &&
+        if (n_same == e_full && (size_t)e->n_tokens <= n_tokens && e->n_tokens > hit->n_tokens &&
             (name = disk_end_name(HASH_ENTRY, &chains[e_full], key, (size_t)e->n_tokens),
              disk_is_same(&name, &e->name))) {
             *hit = (disk_hit){.name = e->name, .n_tokens = e->n_tokens, .mtp_len = e->mtp_len};
             found = true;
-        } else if (dc->options.can_cut && (int32_t)(n_same * SEQ_PAGE_TOKENS) > hit->n_tokens &&
-                   (int32_t)(n_same * SEQ_PAGE_TOKENS) <= dc->options.max_tokens) {
+        } else if (dc->options.can_cut && (int32_t)(n_same * SEQ_PAGE_TOKENS) > hit->n_tokens) {
             const int32_t len = (int32_t)(n_same * SEQ_PAGE_TOKENS);
             *hit = (disk_hit){.name = e->name,
                               .n_tokens = len,

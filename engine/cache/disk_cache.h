@@ -24,7 +24,6 @@ typedef struct disk_cache_options {
     disk_id fingerprint; /* of all that states depend on */
     size_t block_bytes, hidden_size;
     size_t own_bytes;        /* of an entry's recurrent states and windows, at most */
-    int32_t max_tokens;      /* longer entries are not found */
     bool can_cut;            /* neither of them: any number of blocks from the start is enough */
     void (*wake)(void *ctx); /* called on the cache's thread when a save or a load has ended */
     void *wake_ctx;

@@ -165,7 +165,7 @@ static bool load(disk_cache *dc, disk_load *l)
 void disk_serve_loads(disk_cache *dc)
 {
     pthread_mutex_lock(&dc->lock);
-    while (dc->loads && !dc->is_stopping) {
+    while (dc->loads) {
         disk_load *l = dc->loads;
         dc->loads = l->next;
         l->state = LOAD_UNDER_WAY;

@@ -350,7 +350,6 @@ static void test_disk(void)
                                      .block_bytes = parts.block_bytes,
                                      .own_bytes = seq_snapshot_own_bytes(&parts),
                                      .hidden_size = TINY_H,
-                                     .max_tokens = TINY_CTX,
                                      .wake = wake};
     const size_t n_open = alloc_fail_each(open_and_close_disk, &p, MAX_POINTS);
     CHECK_INT(open_disk(&p), ERR_OK);

@@ -121,7 +121,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                         .block_bytes = BLOCK_BYTES,
                                         .hidden_size = HIDDEN,
                                         .own_bytes = 64,
-                                        .max_tokens = 4096,
                                         .can_cut = true,
                                         .wake = wake};
     must(disk_cache_open(&dc, &options, &d) == ERR_OK);

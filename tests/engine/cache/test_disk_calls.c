@@ -649,13 +649,15 @@ static void tell_differences(const char *plain, const char *is, bytes *out)
     CHECK(next_result(&plain, &step_of_plain) == NULL);
 }
 
-/* Which calls fail, one each: the same call of steps of the same kind (the first word) once. Returns how many. */
+/* Which calls fail, one each: all of the first opening, and of other steps the same call of those of the same kind (the first
+ * word) once. Returns how many. */
 static size_t choose(const char *steps, int32_t *chosen, size_t most)
 {
     static char known[1024][64];
     char kind[16] = "";
     size_t n = 0;
     int32_t at = 0;
+    bool is_first = true;
     for (const char *line = steps; *line; line += strcspn(line, "\n") + 1) {
         const int len = (int)strcspn(line, "\n");
         if (*line == '=') {
@@ -672,11 +674,13 @@ static size_t choose(const char *steps, int32_t *chosen, size_t most)
                 i++;
             }
             at++;
-            if (i == n) {
+            if (i == n || is_first) {
                 CHECK(n < most);
                 snprintf(known[n], sizeof known[n], "%s", is);
                 chosen[n++] = at;
             }
+        } else {
+            is_first = false;
         }
     }
     CHECK_INT(at, n_calls);
@@ -714,7 +718,6 @@ int main(void)
                                      .block_bytes = parts.block_bytes,
                                      .own_bytes = seq_snapshot_own_bytes(&parts),
                                      .hidden_size = TINY_H,
-                                     .max_tokens = TINY_CTX,
                                      .wake = wake};
     play(&p, 0);
     bytes_append(&out, p.steps.data, p.steps.len);

@@ -111,6 +111,37 @@ static void check_changes(void)
     unlinkat(dir, name, 0);
 }
 
+/* Parts that are shorter or longer than what is there, and a file that is cut while it is read. */
+static void check_reading(void)
+{
+    static const struct {
+        size_t n, n_left;
+        const char *said;
+    } WAYS[] = {{0, WHOLE, "holds 157 bytes where 0 belong"},
+                {FIRST + SECOND - 1, WHOLE, "holds 157 bytes where 156 belong"},
+                {FIRST + SECOND + 1, WHOLE, "holds 157 bytes where 158 belong"},
+                {FIRST + SECOND, WHOLE - 1, "cannot be read to its end"},
+                {FIRST + SECOND, WHOLE, NULL}};
+    unsigned char to[FIRST + SECOND + 1];
+    char name[DISK_NAME_CHARS];
+    err_detail d = {0};
+    disk_file_name(name, FILE_FACTS.kind, &FILE_FACTS.id);
+    for (size_t i = 0; i < sizeof WAYS / sizeof WAYS[0]; i++) {
+        const disk_part part = {to, WAYS[i].n};
+        disk_file f = FILE_FACTS;
+        int fd = -1;
+        CHECK_OK(write_it(&FILE_FACTS, &d), d);
+        CHECK_OK(disk_file_open(&fd, dir, &f, false, &d), d);
+        const int other = openat(dir, name, O_RDWR);
+        CHECK(other >= 0 && ftruncate(other, (off_t)WAYS[i].n_left) == 0);
+        close(other);
+        errno = EIO;
+        CHECK_INT(disk_file_read(fd, &f, &part, 1, &d), WAYS[i].said ? ERR_CORRUPT : ERR_OK);
+        CHECK(!WAYS[i].said || strstr(d.text, WAYS[i].said));
+    }
+    unlinkat(dir, name, 0);
+}
+
 /* A disk that is full after n bytes: the write fails and leaves nothing, an older file stays. */
 static void check_full_disk(const char *path)
 {
@@ -149,7 +180,13 @@ static void check_names(void)
           memcmp(&id, &FILE_FACTS.id, sizeof id) == 0);
     snprintf(long_name, sizeof long_name, "%s.tmp", name);
     CHECK(disk_file_parse_name(long_name, &kind, &id, &is_temporary) && is_temporary);
-    static const char *const OTHERS[] = {"", ".", "parley-cache.lock", "thesis.block", "0123.entry"};
+    static const char *const OTHERS[] = {
+        "",
+        ".",
+        "parley-cache.lock",
+        "thesis.block",
+        "0123.entry",
+        "an essay of which the name is as long as those of our own files.block"};
     for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++) {
         CHECK(!disk_file_parse_name(OTHERS[i], &kind, &id, &is_temporary));
     }
@@ -168,6 +205,7 @@ int main(void)
     CHECK(dir >= 0);
     check_names();
     check_changes();
+    check_reading();
     check_full_disk(path);
     close(dir);
     CHECK_ALL_CLOSED();
