@@ -1,12 +1,9 @@
 /* changed: what becomes of a checkpoint, and of one that differs from it in a place. A file has descriptions of checkpoints
- * in words, and behind each what is read of it (recorded_answers):
- *
- *     = NAME: ENTRY; ENTRY; ...       a checkpoint, all of which is told
- *     NAME: CHANGE; CHANGE; ...       the same with changes; told is what differs: "+ ..." is there now, "- ..." was
- *     * ...                           a remark
- *
- * The words of an entry up to its first space are its name. A change is an entry that takes the place of one of its name,
- * or comes behind the others; -NAME leaves one out; what begins with "!" is the program's own.
+ * in words, and behind each what is read of it (recorded_answers). A line "= NAME: ENTRY; ENTRY; ..." is a checkpoint, all
+ * of which is told; "NAME: CHANGE; CHANGE; ..." the same with changes, of which is told what differs: "+ ..." is there now,
+ * "- ..." was; "* ..." is a remark. The words of an entry up to its first space are its name. A change is an entry that
+ * takes the place of one of its name, or comes behind the others; -NAME leaves one out; what begins with "!" is the
+ * program's own.
  *
  *     changed_check("model/checkpoint/gguf_changed.txt", tell);
  */
