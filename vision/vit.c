@@ -254,7 +254,7 @@ size_t vit_scratch_bytes(const vit *v, size_t n_patches)
 
 void vit_trim(vit *v, size_t max_bytes)
 {
-    if (v->s.max_patches && vit_scratch_bytes(v, v->s.max_patches) > max_bytes) {
+    if (vit_scratch_bytes(v, v->s.max_patches) > max_bytes) {
         scratch_free(v->c, &v->s);
     }
 }

@@ -55,6 +55,28 @@ static err_code use_tower(void *context)
     return err;
 }
 
+/* Scratch is kept for the next image as long as it is not above a bound, and grows with the images. */
+static void check_trim(tower *t)
+{
+    static float out[N_OUT];
+    const tensor_source source = {.find = safetensors_find_tower, .ctx = &t->weights};
+    const vit_rows all = {.rows = rows};
+    vit *v = NULL;
+    err_detail d = {0};
+    CHECK_OK(vit_open(&v, json_folder(t->folder), &source, t->c, &d), d);
+    const int32_t side = vit_get_config(v)->spatial_merge_size;
+    const long n_opened = alloc_fail_held();
+    vit_trim(v, 0); /* there is none yet */
+    for (int more = 1; more >= -1; more--) {
+        CHECK_OK(vit_encode(v, t->c, out, NULL, &all, 1, side, 2 * side, &d), d);
+        const long n_used = alloc_fail_held();
+        CHECK(n_used > n_opened);
+        vit_trim(v, vit_scratch_bytes(v, 2 * (size_t)(side * side)) + (size_t)more);
+        CHECK_INT(alloc_fail_held(), more < 0 ? n_opened : n_used);
+    }
+    vit_close(v);
+}
+
 static err_code cut_image(void *context)
 {
     static uint8_t rgb[SIDE * SIDE * 3];
@@ -151,6 +173,7 @@ int main(void)
         const size_t n = alloc_fail_each(use_tower, &t, MAX_POINTS);
         printf("%s: %zu allocations\n", towers[i], n);
         CHECK(n >= 15 && n < MAX_POINTS);
+        check_trim(&t);
         compute_destroy(t.c);
         safetensors_close(&t.weights);
     }

@@ -5,10 +5,12 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "tests/check.h"
+#include "tests/recorded.h"
 
 enum kind { SIDE, COUNT, NUMBER, TRIPLE };
 
@@ -180,9 +182,144 @@ static void test_sizes(void)
     CHECK_STR(d.text, "9 frames of the video would be needed; at most 8 are allowed");
 }
 
+/* Of several settings that cannot be used the first is named, in the order in which they are read: all from one on are wrong. A
+ * name with a point is one of "size". */
+static void test_first_fault(void)
+{
+    static const char QWEN[] = "{\"embed_dim\":64}";
+    static const struct {
+        const char *document, *tower, *names[10];
+    } CHAINS[] = {
+        {"preprocessor_config.json",
+         NULL,
+         {"patch_size", "temporal_patch_size", "merge_size", "image_mean", "image_std", ".shortest_edge",
+          ".longest_edge", "min_pixels", "max_pixels"}},
+        {"preprocessor_config.json",
+         GEMMA,
+         {"patch_size", "temporal_patch_size", "merge_size", "pooling_kernel_size", "image_mean", "image_std",
+          "max_soft_tokens"}},
+        {"preprocessor_config.json", QWEN, {"patch_size", "image_std", ".longest_edge", "max_pixels"}},
+        {"video_preprocessor_config.json",
+         NULL,
+         {".shortest_edge", ".longest_edge", "min_pixels", "max_pixels", "fps", "min_frames", "max_frames"}},
+        {"video_preprocessor_config.json",
+         GEMMA,
+         {"max_soft_tokens", "fps", "min_frames", "max_frames", "num_frames"}},
+        {"config.json",
+         "\"embed_dim\":64",
+         {"patch_size", "temporal_patch_size", "merge_size", "image_mean", "image_std",
+          "spatial_merge_size"}},
+        {"config.json",
+         "\"pooling_kernel_size\":3",
+         {"patch_size", "temporal_patch_size", "merge_size", "image_mean", "image_std"}},
+        {"config.json", "\"patch_size\":0", {"pooling_kernel_size"}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CHAINS); i++) {
+        for (size_t first = 0; CHAINS[i].names[first]; first++) {
+            char text[1024] = "{", size[256] = "", says[128];
+            for (size_t k = first; CHAINS[i].names[k]; k++) {
+                const char *name = CHAINS[i].names[k];
+                char *to = name[0] == '.' ? size : text;
+                snprintf(to + strlen(to), (to == size ? sizeof size : sizeof text) - strlen(to),
+                         "%s\"%s\":%s", to[0] && strcmp(to, "{") != 0 ? "," : "", name + (to == size),
+                         strncmp(name, "image_", 6) == 0 ? "{\"a\":1,\"b\":1,\"c\":1}" : "\"x\"");
+            }
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s\"size\":{%s}}",
+                     strcmp(text, "{") != 0 ? "," : "", size);
+            const bool is_config = strcmp(CHAINS[i].document, "config.json") == 0;
+            char tower[1200];
+            snprintf(tower, sizeof tower, "{%s,%s", CHAINS[i].tower ? CHAINS[i].tower : "", text + 1);
+            documents docs = {is_config ? "none" : CHAINS[i].document, text,
+                              is_config ? tower : CHAINS[i].tower};
+            processor_config pc;
+            err_detail d = {0};
+            const char *wrong = CHAINS[i].names[first];
+            if (strcmp(wrong, "pooling_kernel_size") == 0 && is_config) {
+                wrong = "patch_size";
+            }
+            snprintf(says, sizeof says, "%s: \"%s\" has a value that cannot be used", CHAINS[i].document,
+                     wrong + (wrong[0] == '.'));
+            CHECK_INT(processor_config_load(
+                          &pc, (json_source){.read = read_text, .ctx = &docs, .where = "memory"}, &d),
+                      ERR_INVALID);
+            CHECK_STR(d.text, says);
+        }
+    }
+}
+
+/* How large images and videos become, and which frames are taken, of each kind of settings. */
+static void record_sizes(void)
+{
+    static const int32_t SIZES[][2] = {{1, 1},     {5, 40},      {31, 33},   {32, 32},    {33, 47}, {48, 48},
+                                       {28, 4000}, {4000, 28},   {100, 300}, {201, 1},    {7, 900}, {900, 7},
+                                       {480, 640}, {1080, 1920}, {640, 481}, {5000, 5000}};
+    static const int32_t FRAMES[] = {1, 2, 3, 5, 16, 65, 300, 768};
+    static const char *const TOWERS[] = {NULL, GEMMA, "{\"embed_dim\":64}"};
+    static const struct {
+        int64_t total;
+        double source_fps, fps;
+        int32_t n;
+    } TAKEN[] = {{1, 24, 0, 0},     {2, 24, 0, 0},   {3, 0, 0, 0},      {10, 1, 0, 0},   {10, 1, 0.25, 0},
+                 {100, 24, 0, 0},   {100, 0, 1, 0},  {99, 29.97, 1, 0}, {100, 25, 3, 0}, {1000, 24, 0, 0},
+                 {1000, 30, 30, 0}, {5000, 1, 1, 0}, {100, 24, 0, 1},   {100, 24, 5, 2}, {100, 24, 0, 7},
+                 {3, 24, 0, 7},     {7, 24, 0, 7}};
+    bytes out = bytes_empty(1 << 20);
+    for (size_t kind = 0; kind < ARRAY_LEN(TOWERS); kind++) {
+        documents docs = {"none", NULL, TOWERS[kind]};
+        processor_config pc;
+        err_detail d = {0};
+        CHECK_OK(
+            processor_config_load(&pc, (json_source){.read = read_text, .ctx = &docs, .where = "memory"}, &d),
+            d);
+        for (size_t i = 0; i < ARRAY_LEN(SIZES); i++) {
+            int32_t h = 0, w = 0;
+            d = (err_detail){0};
+            const err_code err = processor_image_size(&pc, SIZES[i][0], SIZES[i][1], &h, &w, &d);
+            bytes_printf(&out, "%s %d x %d: ", TOWERS[kind] ? TOWERS[kind] : "usual", SIZES[i][0],
+                         SIZES[i][1]);
+            if (err) {
+                bytes_printf(&out, "%s", d.text);
+            } else {
+                bytes_printf(&out, "%d x %d", h, w);
+            }
+            for (int tokens = 0; tokens <= 500; tokens += tokens ? 493 : 7) {
+                pc.video_pair_tokens = tokens;
+                bytes_printf(&out, tokens ? "\n  at most %d:" : "\n  frames:", tokens);
+                for (size_t k = 0; k < ARRAY_LEN(FRAMES); k++) {
+                    d = (err_detail){0};
+                    if (processor_video_size(&pc, FRAMES[k], SIZES[i][0], SIZES[i][1], &h, &w, &d)) {
+                        bytes_printf(&out, " %d: %s", FRAMES[k], d.text);
+                    } else {
+                        bytes_printf(&out, " %d: %d x %d", FRAMES[k], h, w);
+                    }
+                }
+            }
+            bytes_printf(&out, "\n");
+        }
+        pc.video_pair_tokens = 0;
+        for (size_t i = 0; i < ARRAY_LEN(TAKEN); i++) {
+            int32_t indices[800], n = 0;
+            d = (err_detail){0};
+            const err_code err =
+                processor_sample_frames(&pc, TAKEN[i].total, TAKEN[i].source_fps, TAKEN[i].fps, TAKEN[i].n,
+                                        indices, ARRAY_LEN(indices), &n, &d);
+            bytes_printf(&out, "%d of %d at %g, %g wanted: %s", (int)TAKEN[i].n, (int)TAKEN[i].total,
+                         TAKEN[i].source_fps, TAKEN[i].fps, err ? d.text : "");
+            for (int32_t k = 0; k < n && !err; k += k < 12 || k > n - 4 ? 1 : n / 7 + 1) {
+                bytes_printf(&out, " %d", indices[k]);
+            }
+            bytes_printf(&out, "\n");
+        }
+    }
+    recorded_check("vision/processor_sizes.txt", bytes_str(&out));
+    bytes_deinit(&out);
+}
+
 int main(void)
 {
     test_fields();
+    test_first_fault();
+    record_sizes();
     test_sizes();
     CHECK_DONE();
 }

@@ -315,6 +315,137 @@ static void test_types(void)
     }
 }
 
+static bool find_shaped(void *ctx, const char *name, tensor *out)
+{
+    static const float values[64];
+    const tensor *shape = ctx;
+    *out = *shape;
+    out->data = values;
+    out->bytes = sizeof values;
+    return strcmp(name, "visual.std_bias") == 0;
+}
+
+/* A tensor of 4 x 6 is wanted: its first dimension counts, and how many numbers there are, in whatever shape. */
+static void test_shapes(void)
+{
+    static const struct {
+        tensor shape;
+        const char *says;
+    } CASES[] = {
+        {{.n_dims = 2, .dims = {4, 6}}, ""},
+        {{.n_dims = 3, .dims = {4, 2, 3}}, ""},
+        {{.n_dims = 4, .dims = {4, 1, 3, 2}}, ""},
+        {{.n_dims = 2, .dims = {6, 4}}, "6 x 4 elements; 4 x 6 are needed"},
+        {{.n_dims = 2, .dims = {4, 5}}, "4 x 5 elements; 4 x 6 are needed"},
+        {{.n_dims = 2, .dims = {4, 7}}, "4 x 7 elements; 4 x 6 are needed"},
+        {{.n_dims = 2, .dims = {3, 8}}, "3 x 8 elements; 4 x 6 are needed"},
+        {{.n_dims = 2, .dims = {0, 6}}, "0 x 0 elements; 4 x 6 are needed"},
+        {{.n_dims = 1, .dims = {24}}, "24 x 1 elements; 4 x 6 are needed"},
+        {{.n_dims = 0}, "1 x 1 elements; 4 x 6 are needed"},
+    };
+    for (size_t i = 0; i <= ARRAY_LEN(CASES); i++) {
+        tensor shape = CASES[i % ARRAY_LEN(CASES)].shape, t = {0};
+        const tensor_source from = {find_shaped, &shape};
+        vit_loader l = {.tensors = &from, .prefix = "visual.", .memory = arena_create(1 << 16), .detail = &d};
+        const bool is_missing = i == ARRAY_LEN(CASES);
+        char says[128] = "";
+        d = (err_detail){0};
+        vit_load_matrix(&l, &t, 4, 6, "", is_missing ? "std_scale" : "std_bias");
+        if (is_missing) {
+            snprintf(says, sizeof says, "tensor visual.std_scale is missing");
+        } else if (CASES[i].says[0]) {
+            snprintf(says, sizeof says, "tensor visual.std_bias has %s", CASES[i].says);
+        }
+        CHECK_STR(d.text, says);
+        CHECK_INT(l.err, is_missing ? ERR_NOT_FOUND : says[0] ? ERR_INVALID : ERR_OK);
+        CHECK(says[0] || (t.n_dims == 2 && t.dims[0] == 4 && t.dims[1] == 6 && t.data));
+        /* The first fault is kept, and nothing is asked for behind it. */
+        CHECK((vit_load_ones(&l, 3) != NULL) == !says[0]);
+        (void)vit_load_f32(&l, 1, 1, "", "other");
+        CHECK_INT(l.err, says[0] ? (is_missing ? ERR_NOT_FOUND : ERR_INVALID) : ERR_NOT_FOUND);
+        CHECK(!says[0] || strcmp(d.text, says) == 0);
+        arena_destroy(l.memory);
+    }
+}
+
+/* Each product of a tower once, in their order, and none behind the last. */
+static void test_linears(void)
+{
+    for (int32_t n_deepstack = 0; n_deepstack < 3; n_deepstack++) {
+        static vit_block blocks[2];
+        static vit_parts p;
+        p = (vit_parts){.config = {.depth = 2, .n_deepstack = n_deepstack}, .blocks = blocks};
+        size_t i = 0;
+        for (vit_block *b = blocks; b < blocks + 2; b++) {
+            vit_linear *const of_block[] = {&b->qkv[0], &b->qkv[1], &b->qkv[2], &b->proj,
+                                            &b->gate,   &b->up,     &b->down};
+            for (size_t k = 0; k < ARRAY_LEN(of_block); k++) {
+                CHECK(vit_linear_at(&p, i++) == of_block[k]);
+            }
+        }
+        for (int32_t k = -1; k < n_deepstack; k++) {
+            vit_merger *m = k < 0 ? &p.merger : &p.deepstack[k];
+            CHECK(vit_linear_at(&p, i++) == &m->fc1);
+            CHECK(vit_linear_at(&p, i++) == &m->fc2);
+        }
+        CHECK(vit_linear_at(&p, i++) == &p.projection);
+        CHECK(!vit_linear_at(&p, i) && !vit_linear_at(&p, i + 1));
+    }
+}
+
+static err_code read_config_text(void *ctx, const char *name, json_doc **out, err_detail *detail)
+{
+    const char *text = ctx;
+    CHECK_STR(name, "config.json");
+    *out = NULL;
+    return text ? json_parse(out, text, strlen(text), LIMIT_JSON_DEPTH, detail) : ERR_OK;
+}
+
+static bool find_first(void *ctx, const char *name, tensor *out)
+{
+    const char *wanted = ctx;
+    *out = (tensor){0};
+    return wanted && strcmp(name, wanted) == 0;
+}
+
+/* A folder without a config, or one that has no tower; how the tensors are called; and which family reads it. */
+static void test_open(void)
+{
+    static const struct {
+        const char *config, *tensor, *says;
+    } CASES[] = {
+        {NULL, NULL, "memory: there is no config.json"},
+        {"{}", NULL, "config.json: there is no vision_config"},
+        {"{\"model_type\":\"qwen2_vl\"}", NULL, "config.json: there is no vision_config"},
+        {"{\"vision_config\":{}}", NULL, "config.json: vision_config.depth is missing or out of range"},
+        {"{\"vision_config\":{\"model_type\":\"gemma4_vision\"}}", NULL,
+         "config.json: vision_config.num_hidden_layers is missing or out of range"},
+        {"{\"model_type\":\"gemma4_vision\",\"vision_config\":{}}", NULL,
+         "config.json: vision_config.num_hidden_layers is missing or out of range"},
+        {"{\"vision_config\":{\"model_type\":\"qwen2_vl\"}}", NULL,
+         "config.json: vision_config.intermediate_size is missing or out of range"},
+        {"{\"model_type\":\"qwen2_vl\",\"vision_config\":{\"embed_dim\":64,\"hidden_size\":64,\"mlp_ratio\":"
+         "2,\"num_heads\":4}}",
+         NULL, "tensor model.visual.patch_embed.proj.weight is missing"},
+        {"{\"model_type\":\"qwen2_vl\",\"vision_config\":{\"embed_dim\":64,\"hidden_size\":64,\"mlp_ratio\":"
+         "2,\"num_heads\":4}}",
+         "visual.patch_embedder.input_proj.weight", "tensor visual.patch_embed.proj.weight is missing"},
+        {"{\"model_type\":\"qwen2_vl\",\"vision_config\":{\"embed_dim\":64,\"hidden_size\":64,\"mlp_ratio\":"
+         "2,\"num_heads\":4}}",
+         "visual.patch_embed.proj.weight",
+         "tensor visual.patch_embed.proj.weight has 1 x 1 elements; 64 x 1176 are needed"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        const json_source docs = {
+            .read = read_config_text, .ctx = (void *)CASES[i].config, .where = "memory"};
+        const tensor_source tensors = {find_first, (void *)CASES[i].tensor};
+        vit *v = NULL;
+        d = (err_detail){0};
+        CHECK(vit_open(&v, docs, &tensors, NULL, &d) != ERR_OK && !v);
+        CHECK_STR(d.text, CASES[i].says);
+    }
+}
+
 int main(void)
 {
     test_numbers();
@@ -322,5 +453,8 @@ int main(void)
     test_misfits();
     test_deepstack();
     test_types();
+    test_shapes();
+    test_linears();
+    test_open();
     CHECK_DONE();
 }

@@ -187,6 +187,35 @@ static void record_tower(const char *name, const char *hidden)
     safetensors_close(&s.file);
 }
 
+/* Grids without a side, of parts of a block, of more patches than there are numbers for, or than the tower has positions. */
+static void check_grids(vit *v, compute *c)
+{
+    static const float none;
+    const vit_config *vc = vit_get_config(v);
+    const int32_t m = vc->spatial_merge_size, most = vc->pools ? 1024 / m * m + m : INT32_MAX / m * m;
+    const int32_t grids[][3] = {{0, m, m},
+                                {-1, m, m},
+                                {1, 0, m},
+                                {1, m, 0},
+                                {1, -m, m},
+                                {1, m, -m},
+                                {1, m + 1, m},
+                                {1, m, m + 1},
+                                {1, most, m},
+                                {1, m, most},
+                                {1, 46340 / m * m, 46340 / m * m + m}};
+    for (size_t i = 0; i < ARRAY_LEN(grids); i++) {
+        char says[96];
+        float out;
+        err_detail d = {0};
+        const int32_t *g = grids[i];
+        snprintf(says, sizeof says, "a grid of %d x %d x %d patches cannot be encoded", g[0], g[1], g[2]);
+        CHECK_INT(vit_encode(v, c, &out, NULL, &(vit_rows){.rows = &none}, g[0], g[1], g[2], &d),
+                  ERR_INVALID);
+        CHECK_STR(d.text, says);
+    }
+}
+
 /* What a tower says that it takes, with kernels that work on one frame at a time. */
 static void check_scratch(const char *name, size_t of_one, size_t of_many)
 {
@@ -205,6 +234,8 @@ static void check_scratch(const char *name, size_t of_one, size_t of_many)
         (size_t)(vit_get_config(v)->spatial_merge_size * vit_get_config(v)->spatial_merge_size);
     CHECK_INT(vit_scratch_bytes(v, area), of_one);
     CHECK_INT(vit_scratch_bytes(v, 1000 * area), of_many);
+    CHECK(vit_scratch_bytes(v, 0) < of_one); /* what a chunk takes alone */
+    check_grids(v, c);
     vit_close(v);
     compute_destroy(c);
     safetensors_close(&s.file);

@@ -152,7 +152,8 @@ void image_deinit(image *img)
     *img = (image){0};
 }
 
-/* The corner of the image at which each EXIF orientation begins; from 5 on stored rows are columns. */
+/* The corner of the image at which each EXIF orientation begins, 0 and 1 as stored; from 5 on stored rows are columns.
+ * Readers of headers leave no number above 8. */
 enum { AT_RIGHT = 1, AT_BOTTOM = 2 };
 static const unsigned CORNERS[] = {
     [2] = AT_RIGHT,             /* mirrored */
@@ -173,7 +174,7 @@ err_code image_sink_init(image_sink *sink, image *out, const image_header *h, er
     if (!size_mul(&n, w, ht) || !size_mul(&n, n, 3) || !(out->rgb = malloc(n))) {
         return image_err_memory(detail);
     }
-    const unsigned begins = h->orientation >= 1 && h->orientation <= 8 ? CORNERS[h->orientation] : 0;
+    const unsigned begins = CORNERS[h->orientation];
     const size_t last_row = ((size_t)out->height - 1) * (size_t)out->width;
     const ptrdiff_t row = begins & AT_BOTTOM ? -(ptrdiff_t)out->width : (ptrdiff_t)out->width;
     const ptrdiff_t column = begins & AT_RIGHT ? -1 : 1;

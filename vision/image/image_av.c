@@ -66,7 +66,7 @@ static AVPacket *avif_packet(still *s, const uint8_t *data, size_t bytes)
 static AVPacket *webp_packet(still *s, const uint8_t *data, size_t bytes)
 {
     enum { ANMF_HEADER = 16 };
-    if (bytes < 20 || little_endian(data + 4, 4) + 8 > bytes) {
+    if (little_endian(data + 4, 4) + 8 > bytes) { /* its header was read: there are 30 bytes */
         return NULL;
     }
     for (size_t at = 12; bytes - at >= 8;) {
@@ -104,7 +104,7 @@ static AVPacket *webp_packet(still *s, const uint8_t *data, size_t bytes)
 static bool gif_is_complete(const uint8_t *data, size_t bytes)
 {
     size_t at = 13 + (data[10] & 0x80 ? (size_t)3 << ((data[10] & 7) + 1) : 0);
-    while (at + 2 <= bytes && data[at] != 0x3b) {
+    while (at < bytes) {
         bool is_image = data[at] == 0x2c;
         if (is_image) {
             if (bytes - at < 11) {
@@ -114,7 +114,7 @@ static bool gif_is_complete(const uint8_t *data, size_t bytes)
             at += 11 + (flags & 0x80 ? (size_t)3 << ((flags & 7) + 1) : 0);
         } else if (data[at] == 0x21) {
             at += 2;
-        } else {
+        } else { /* the end, or what nobody knows */
             return false;
         }
         while (at < bytes && data[at] != 0) {

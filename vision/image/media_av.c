@@ -178,12 +178,12 @@ static void webp_row(uint8_t *out, const AVFrame *frame, size_t y, int channels)
     }
 }
 
-/* The converter for a frame; NULL if the layout is not supported or without memory. */
+/* The converter for a frame of a layout that is known; NULL if it is not supported or without memory. */
 static struct SwsContext *open_converter(const AVFrame *frame, enum AVPixelFormat target, int64_t flags)
 {
     enum AVPixelFormat source = (enum AVPixelFormat)frame->format;
     const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(source);
-    if (!d || !sws_isSupportedInput(source)) {
+    if (!sws_isSupportedInput(source)) {
         return NULL;
     }
     struct SwsContext *sws = sws_alloc_context();

@@ -61,7 +61,7 @@ static void fill_position(filter *f, int32_t at, double scale, int32_t n_in)
         w[i] = cubic((i + begin - center + 0.5) * (1.0 / slice));
         sum += w[i];
     }
-    for (int32_t i = 0; i < count && sum != 0.0; i++) {
+    for (int32_t i = 0; i < count; i++) { /* what is nearest weighs more than all that is below zero */
         w[i] /= sum;
     }
     f->begin[at] = begin;
@@ -88,12 +88,9 @@ static void fix_weights(filter *f, size_t n_weights)
 static bool filter_init(filter *f, int32_t n_in, int32_t n_out)
 {
     double scale = (double)n_in / n_out;
-    size_t n_weights = 0, bytes = 0;
     f->n_taps = (size_t)ceil(2.0 * (scale < 1.0 ? 1.0 : scale)) * 2 + 1;
     f->n_taps = (f->n_taps + RESIZE_TAPS_UNIT - 1) / RESIZE_TAPS_UNIT * RESIZE_TAPS_UNIT;
-    if (!size_mul(&n_weights, f->n_taps, (size_t)n_out) || !size_mul(&bytes, n_weights, sizeof *f->exact)) {
-        return false;
-    }
+    const size_t n_weights = f->n_taps * (size_t)n_out; /* about 4 (n_in + n_out): below 2^36 */
     f->begin = malloc((size_t)n_out * sizeof *f->begin);
     f->count = malloc((size_t)n_out * sizeof *f->count);
     f->exact = calloc(n_weights, sizeof *f->exact);

@@ -155,13 +155,12 @@ static void check_refused(const void *data, size_t n, err_code expected, const c
 {
     image img = {0};
     err_detail d = {0};
-    uint8_t *copy = malloc(n + 1);
-    memcpy(copy, data, n);
+    uint8_t *copy = guard_copy(data, n);
     CHECK_INT(image_decode(&img, copy, n, &LIMITS, &d), expected);
     CHECK_STR(d.name, name);
     CHECK(img.rgb == NULL);
     CHECK(strstr(d.text, "0x") == NULL && strstr(d.text, "lib") == NULL);
-    free(copy);
+    guard_free(copy);
 }
 
 static void test_not_images(void)
@@ -261,6 +260,119 @@ static void test_gif_blocks(void)
     }
     free(file);
     file_map_close(&m);
+    /* Nothing behind the head, colors that are not there, the end at once, and blocks without an image behind them. */
+    static const char HEAD[] = "GIF89a\1\0\1\0\0\0";
+    static const struct {
+        const char *bytes;
+        size_t n;
+    } ENDS[] = {{"\0", 1},
+                {"\0;", 2},
+                {"\x80", 1},
+                {"\0!", 2},
+                {"\0!\xfe", 3},
+                {"\0!\xfe\0", 4},
+                {"\0!\xfe\3abc\0", 8},
+                {"\0!\xfe\3abc", 7},
+                {"\0!\xfe\0;", 5},
+                {"\0,", 2},
+                {"\0,\0\0\0\0\1\0\1\0\0\2", 12}};
+    for (size_t i = 0; i < sizeof ENDS / sizeof ENDS[0]; i++) {
+        uint8_t cut[64];
+        memcpy(cut, HEAD, 12);
+        memcpy(cut + 12, ENDS[i].bytes, ENDS[i].n);
+        check_refused(cut, 12 + ENDS[i].n, ERR_CORRUPT, "image_parse_error");
+    }
+}
+
+/* A frame of an animated WebP that is too short for a head, and an image in it. */
+static void test_webp_frame(void)
+{
+    static const char HEAD[] = "RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\2\0\0\0\0\0\0\0\0\0ANMF";
+    for (uint8_t n = 0; n < 26; n += 2) {
+        uint8_t file[64] = {0};
+        memcpy(file, HEAD, sizeof HEAD - 1);
+        file[4] = (uint8_t)(sizeof HEAD - 1 + 4 + n - 8);
+        file[sizeof HEAD - 1] = n;
+        check_refused(file, sizeof HEAD - 1 + 4 + n, ERR_CORRUPT, "image_parse_error");
+    }
+}
+
+/* A file is one packet of the library, which has no room for 4 GB: that is said, and no part of it is taken for the whole. */
+static void test_huge_file(void)
+{
+    const size_t n = ((size_t)1 << 32) + 4096;
+    uint8_t *file = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    image img = {0};
+    err_detail d = {0};
+    CHECK(file != MAP_FAILED);
+    memcpy(file, "BM\x3a", 3);
+    file[10] = 54;
+    file[14] = 40;
+    file[18] = file[22] = file[26] = 1;
+    file[28] = 24;
+    CHECK_OK(image_decode(&img, file, 4096, &LIMITS, &d), d);
+    image_deinit(&img);
+    CHECK_INT(image_decode(&img, file, n, &LIMITS, &d), ERR_NOMEM);
+    munmap(file, n);
+}
+
+/* The decoder finds another size than the header said. */
+static void test_other_size(void)
+{
+    file_map m = {0};
+    image_header h = {0};
+    image img = {0};
+    err_detail d = {0};
+    open_sample(&m, "photo444.jpg", "");
+    CHECK(image_header_read(&h, m.data, m.bytes));
+    for (int i = 0; i < 5; i++) {
+        image_header other = h;
+        other.width += i == 1 ? 1 : i == 2 ? -1 : 0;
+        other.height += i == 3 ? 1 : i == 4 ? -1 : 0;
+        CHECK_INT(image_jpeg_decode(&img, &other, m.data, m.bytes, &d), i ? ERR_CORRUPT : ERR_OK);
+        image_deinit(&img);
+    }
+    file_map_close(&m);
+}
+
+/* Each way a stored image of 3 x 2 pixels may have to be turned: where each of its pixels goes, in pieces, too. */
+static void test_corners(void)
+{
+    static const char *const SHOWN[] = {"abcdef", "abcdef", "cbafed", "fedcba", "defabc",
+                                        "adbecf", "daebfc", "fcebda", "cfbead"};
+    static const uint8_t STORED[] = "aaabbbcccdddeeefff";
+    for (int i = 0; i < 9; i++) {
+        const image_header h = {IMAGE_BMP, 3, 2, i};
+        for (int alone = 0; alone < 2; alone++) {
+            image_sink sink;
+            image img = {0};
+            err_detail d = {0};
+            char shown[7] = "";
+            CHECK_OK(image_sink_init(&sink, &img, &h, &d), d);
+            CHECK(img.width == (i < 5 ? 3 : 2) && img.height == (i < 5 ? 2 : 3) && img.format == IMAGE_BMP);
+            for (size_t y = 0; y < 2; y++) {
+                image_sink_put(&sink, y, 0, 1, alone ? 1 : 3, STORED + 9 * y, 3);
+                if (alone) {
+                    image_sink_put(&sink, y, 1, 1, 2, STORED + 9 * y + 3, 3);
+                }
+            }
+            for (int k = 0; k < 6 && img.rgb; k++) {
+                shown[k] = (char)img.rgb[3 * k + 1];
+                CHECK(img.rgb[3 * k] == img.rgb[3 * k + 1] && img.rgb[3 * k] == img.rgb[3 * k + 2]);
+            }
+            CHECK_STR(shown, SHOWN[i]);
+            image_deinit(&img);
+        }
+    }
+    /* Sizes whose product is more than any number, and would be a small one. */
+    static const int64_t SIZES[][2] = {{(int64_t)1 << 32, (int64_t)1 << 32}, {0x5555555555555556, 1}};
+    for (int i = 0; i < 2; i++) {
+        const image_header h = {IMAGE_BMP, SIZES[i][0], SIZES[i][1], 1};
+        image_sink sink;
+        image img = {0};
+        CHECK_INT(image_sink_init(&sink, &img, &h, NULL), ERR_NOMEM);
+        image_deinit(&img);
+    }
 }
 
 /* What no AV1 image is in, though its brand says so: sound and pictures of another kind are all let go again. */
@@ -406,30 +518,35 @@ static void test_bitmaps(void)
     }
 }
 
-/* Of run lengths: three rows of three pixels, the lowest first, each with another color. */
+/* Of run lengths, of a byte or a half of one for a pixel: three rows of 30 pixels, the lowest first, each with another color. It
+ * is shorter than its rows. */
 static void test_run_lengths(void)
 {
-    static const uint8_t DATA[] = {3, 1, 0, 0, 3, 2, 0, 0, 3, 3, 0, 1};
-    uint8_t file[14 + 40 + 4 * 256 + sizeof DATA] = "BM";
-    const size_t pixels = sizeof file - sizeof DATA;
-    image img = {0};
-    err_detail d = {0};
-    put_u32(file + 2, __builtin_bswap32((uint32_t)sizeof file));
-    put_u32(file + 10, __builtin_bswap32((uint32_t)pixels));
-    file[14] = 40;
-    file[18] = file[22] = 3;
-    file[26] = 1;
-    file[28] = 8;
-    file[30] = 1;
-    for (int i = 1; i < 4; i++) {
-        file[54 + 4 * i] = (uint8_t)(10 * i); /* blue */
+    static const uint8_t DATA[][12] = {{30, 1, 0, 0, 30, 2, 0, 0, 30, 3, 0, 1},
+                                       {30, 0x11, 0, 0, 30, 0x22, 0, 0, 30, 0x33, 0, 1}};
+    for (uint8_t method = 1; method <= 2; method++) {
+        uint8_t file[14 + 40 + 4 * 256 + sizeof DATA[0]] = "BM";
+        const size_t pixels = 54 + 4 * (method == 1 ? 256 : 16), n = pixels + sizeof DATA[0];
+        image img = {0};
+        err_detail d = {0};
+        put_u32(file + 2, __builtin_bswap32((uint32_t)n));
+        put_u32(file + 10, __builtin_bswap32((uint32_t)pixels));
+        file[14] = 40;
+        file[18] = 30;
+        file[22] = 3;
+        file[26] = 1;
+        file[28] = method == 1 ? 8 : 4;
+        file[30] = method;
+        for (int i = 1; i < 4; i++) {
+            file[54 + 4 * i] = (uint8_t)(10 * i); /* blue */
+        }
+        memcpy(file + pixels, DATA[method - 1], sizeof DATA[0]);
+        CHECK_OK(image_decode(&img, file, n, &LIMITS, &d), d);
+        for (int i = 0; i < 90 && img.rgb; i++) {
+            CHECK_INT(img.rgb[3 * i + 2], 10 * (3 - i / 30));
+        }
+        image_deinit(&img);
     }
-    memcpy(file + pixels, DATA, sizeof DATA);
-    CHECK_OK(image_decode(&img, file, sizeof file, &LIMITS, &d), d);
-    for (int i = 0; i < 9 && img.rgb; i++) {
-        CHECK_INT(img.rgb[3 * i + 2], 10 * (3 - i / 3));
-    }
-    image_deinit(&img);
 }
 
 int main(void)
@@ -443,6 +560,10 @@ int main(void)
     check_webp_chunk("lossy.webp", 0);
     test_no_room();
     test_gif_blocks();
+    test_webp_frame();
+    test_huge_file();
+    test_other_size();
+    test_corners();
     test_bitmaps();
     test_run_lengths();
     CHECK_DONE();

@@ -114,6 +114,65 @@ static AVFrame *flat(enum AVPixelFormat format, int width, int height, const uin
     return frame;
 }
 
+/* A lossy WebP, each pixel by WebP's own numbers: between the middles of two columns of chroma three parts are of the nearer one,
+ * and at an edge there is only one; the same of rows. Behind the planes' ends stands something else. */
+static void test_webp(void)
+{
+    static const uint8_t CHANNELS[] = {3, 4};
+    for (int i = 0; i < 2 * 7 * 5; i++) {
+        const int channels = CHANNELS[i % 2], w = 1 + i / 2 % 7, ht = 1 + i / 14, columns = (w + 1) / 2,
+                  rows = (ht + 1) / 2;
+        const image_header h = {IMAGE_WEBP, w, ht, 1};
+        image out = {0};
+        err_detail d = {0};
+        AVFrame *frame = av_frame_alloc();
+        frame->format = channels == 4 ? AV_PIX_FMT_YUVA420P : AV_PIX_FMT_YUV420P;
+        frame->width = 16; /* larger than what is shown of it */
+        frame->height = 16;
+        CHECK_INT(av_frame_get_buffer(frame, 0), 0);
+        for (int p = 0; p < channels; p++) {
+            for (int k = 0; k < frame->linesize[p] * (p == 1 || p == 2 ? 8 : 16); k++) {
+                frame->data[p][k] = (uint8_t)((uint32_t)(k + 1) * 2654435761u >> (9 + p));
+            }
+        }
+        frame->width = w;
+        frame->height = ht;
+        CHECK_OK(media_av_store(&out, &h, frame, 0, 0, &d), d);
+        for (int y = 0; y < ht && out.rgb; y++) {
+            for (int x = 0; x < w; x++) {
+                int chroma[2];
+                for (int p = 0; p < 2; p++) {
+                    int sum = 8; /* of 16 parts, to the nearest */
+                    for (int corner = 0; corner < 4; corner++) {
+                        const int by_x = corner % 2, by_y = corner / 2, column = (x + 1) / 2 - 1 + by_x,
+                                  row = (y + 1) / 2 - 1 + by_y;
+                        const int at_x = column < 0          ? 0
+                                         : column >= columns ? columns - 1
+                                                             : column,
+                                  at_y = row < 0       ? 0
+                                         : row >= rows ? rows - 1
+                                                       : row;
+                        sum += (by_x == x % 2 ? 1 : 3) * (by_y == y % 2 ? 1 : 3) *
+                               frame->data[1 + p][at_y * frame->linesize[1 + p] + at_x];
+                    }
+                    chroma[p] = sum / 16;
+                }
+                const int luma = frame->data[0][y * frame->linesize[0] + x] * 19077 / 256,
+                          alpha = channels == 4 ? frame->data[3][y * frame->linesize[3] + x] : 255;
+                const int rgb[] = {luma + chroma[1] * 26149 / 256 - 14234,
+                                   luma - chroma[0] * 6419 / 256 - chroma[1] * 13320 / 256 + 8708,
+                                   luma + chroma[0] * 33050 / 256 - 17685};
+                for (int c = 0; c < 3; c++) {
+                    const int v = rgb[c] < 0 ? 0 : rgb[c] / 64 > 255 ? 255 : rgb[c] / 64;
+                    CHECK_INT(out.rgb[(y * w + x) * 3 + c], (v * alpha + 255 * (255 - alpha) + 127) / 255);
+                }
+            }
+        }
+        image_deinit(&out);
+        av_frame_free(&frame);
+    }
+}
+
 /* What a frame says of its colors is heeded: each matrix in each range, of stills and of videos alike. The wanted numbers are
  * those of the matrices (Kr and Kb of BT.601, BT.709 and BT.2020) by hand. */
 static void test_colors(void)
@@ -226,6 +285,38 @@ static void test_seeking(void)
         file.at = at < 0 || CASES[i].from == AVSEEK_SIZE ? file.at : (size_t)at;
     }
     media_av_close(&format);
+    CHECK(!media_av_open(&file, "none of that name", "gif", NULL, NULL));
+}
+
+/* From a descriptor: up to the end that was said, or the file's own, if it has become shorter; and one that cannot be read. */
+static void test_descriptor(void)
+{
+    uint8_t to[64];
+    FILE *stored = tmpfile();
+    const int fd = fileno(stored);
+    CHECK_INT(write(fd, "GIF89a\1\0\1\0\0\0\0\x2c\0\0\0\0\1\0\1\0\0\2\2\x44\1\0;", 29), 29);
+    media_file file = {.bytes = 60, .fd = fd};
+    AVFormatContext *format = media_av_open(&file, "gif", "gif", NULL, NULL);
+    CHECK(format != NULL);
+    if (format) {
+        int (*read)(void *, uint8_t *, int) = format->pb->read_packet;
+        file.at = 3;
+        CHECK_INT(read(&file, to, 20), 20);
+        CHECK(memcmp(to, "89a\1", 4) == 0);
+        CHECK_INT(read(&file, to, 20), 6);
+        CHECK_INT(file.at, 29);
+        CHECK_INT(read(&file, to, 20), AVERROR_EOF);
+        file.bytes = 28;
+        file.at = 20;
+        CHECK_INT(read(&file, to, 20), 8);
+        CHECK_INT(read(&file, to, 20), AVERROR_EOF);
+        file.at = 0;
+        file.fd = -1;
+        CHECK_INT(read(&file, to, 20), AVERROR(EIO));
+        CHECK_INT(file.at, 0);
+    }
+    media_av_close(&format);
+    fclose(stored);
 }
 
 /* Of a file of more than one piece all packets are there, and nothing is read behind its end. */
@@ -262,9 +353,11 @@ int main(void)
     }
     test_sizes();
     test_chroma();
+    test_webp();
     test_colors();
     test_places();
     test_seeking();
+    test_descriptor();
     test_large_file();
     CHECK_DONE();
 }

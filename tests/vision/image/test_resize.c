@@ -128,5 +128,8 @@ int main(void)
 {
     test_kernels();
     test_images();
+    const resize_kernels *generic = resize_kernels_generic(), *avx2 = resize_kernels_avx2();
+    CHECK(resize_kernels_select(0) == generic && resize_kernels_select(~(unsigned)CPU_AVX2) == generic);
+    CHECK(resize_kernels_select(CPU_AVX2) == (avx2 ? avx2 : generic));
     CHECK_DONE();
 }
