@@ -226,7 +226,7 @@ list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_mcp_spawner PRIVATE ${failing})
 set(failing memfd_create socketpair fcntl write posix_spawn_file_actions_init posix_spawnattr_init
     posix_spawn_file_actions_adddup2 posix_spawn_file_actions_addopen posix_spawnattr_setsigmask posix_spawnattr_setsigdefault
-    posix_spawnattr_setflags posix_spawn clock_getcpuclockid send recv poll clock_ms clock_gettime)
+    posix_spawnattr_setflags posix_spawn clock_getcpuclockid send recv poll waitpid clock_ms clock_gettime)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_video_worker PRIVATE ${failing})
 set(failing posix_spawn_file_actions_adddup2 posix_spawn_file_actions_addopen posix_spawn)
@@ -241,7 +241,7 @@ target_link_options(test_video_header PRIVATE -Wl,--wrap=pread)
 set(failing pread av_packet_alloc av_new_packet av_frame_alloc av_malloc av_strdup avformat_alloc_context avio_alloc_context
     avcodec_parameters_alloc avcodec_parameters_copy avcodec_parameters_to_context avcodec_alloc_context3 avcodec_open2
     avcodec_send_packet avcodec_receive_frame av_read_frame sws_alloc_context sws_init_context
-    WebPAnimDecoderNewInternal)
+    WebPAnimDecoderNewInternal av_find_input_format avcodec_find_decoder_by_name)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_left_behind PRIVATE ${failing})
 target_link_options(test_remote_media PRIVATE -Wl,--wrap=pread,--wrap=fstat)

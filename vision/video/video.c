@@ -499,7 +499,7 @@ static err_code deliver(reader *r, int64_t key, err_detail *detail)
     const video *f = r->f;
     const AVFrame *frame = r->frame;
     image img = {0};
-    if (r->next == r->n || r->targets[r->next] > key) {
+    if (r->targets[r->next] > key) { /* there is one: else nothing would be decoded any more */
         return ERR_OK;
     }
     bool is_damaged = frame->decode_error_flags || (frame->flags & AV_FRAME_FLAG_CORRUPT);

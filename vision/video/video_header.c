@@ -75,14 +75,14 @@ static bool mp4_is_complete(const video_source *source)
 }
 
 /* An EBML number with its length marker removed; 0 bytes used if it is damaged. */
-static size_t ebml_size(const uint8_t *p, size_t n, uint64_t *value, bool *unknown)
+static size_t ebml_size(const uint8_t p[8], uint64_t *value, bool *unknown)
 {
     size_t len = 1;
-    while (len <= 8 && !(p[0] & (0x80 >> (len - 1)))) {
-        len++;
-    }
-    if (len > 8 || len > n) {
+    if (p[0] == 0) {
         return 0;
+    }
+    while (!(p[0] & (0x80 >> (len - 1)))) {
+        len++;
     }
     uint64_t mask = ((uint64_t)1 << (7 * len)) - 1;
     *value = big_endian(p, len) & mask;
@@ -98,13 +98,12 @@ static bool matroska_is_complete(const video_source *source)
     uint64_t n = 0;
     bool unknown = false;
     size_t used;
-    if (!video_read_at(source, 0, head, 12) || !(used = ebml_size(head + 4, 8, &n, &unknown)) || unknown ||
-        n > source->bytes) {
+    if (!video_read_at(source, 0, head, 12) || !(used = ebml_size(head + 4, &n, &unknown)) || unknown) {
         return false;
     }
     size_t at = 4 + used + (size_t)n;
     if (!video_read_at(source, at, head, 12) || memcmp(head, "\x18\x53\x80\x67", 4) != 0 ||
-        !(used = ebml_size(head + 4, 8, &n, &unknown))) {
+        !(used = ebml_size(head + 4, &n, &unknown))) {
         return false;
     }
     return unknown || n <= source->bytes - at - 4 - used;

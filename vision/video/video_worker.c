@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/size.h"
 #include "vision/video/video_confine.h"
 #include "vision/image/resize.h"
 
@@ -96,12 +95,11 @@ static err_code show_here(const video_job *job, const video_consumer *viewer, er
 {
     video *f = NULL;
     int32_t n = 0, cap = job->max_shown;
-    size_t n_bytes = 0;
-    if (cap < 1 || cap > SHOWN_MAX || !size_mul(&n_bytes, (size_t)cap, sizeof(double))) {
+    if (cap < 1 || cap > SHOWN_MAX) {
         return err_set(detail, ERR_INVALID, "a video cannot be shown in %d frames", cap);
     }
     int32_t *indices = malloc((size_t)cap * sizeof *indices);
-    double *times = malloc(n_bytes);
+    double *times = malloc((size_t)cap * sizeof *times);
     processor_config pc = *job->processor;
     pc.video_max_frames = pc.video_max_frames < cap ? pc.video_max_frames : cap;
     pc.video_min_frames = pc.video_min_frames < cap ? pc.video_min_frames : cap;

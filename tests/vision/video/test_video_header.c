@@ -10,6 +10,7 @@
 #include "tests/check.h"
 #include "tests/guard.h"
 #include "tests/one_fails.h"
+#include "vision/video/video_webp.h"
 
 ONE_FAILS(ssize_t, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at), (errno = EIO, -1))
 
@@ -141,6 +142,167 @@ static void test_boxes(void)
     }
 }
 
+/* What the first twelve bytes say, one byte less, and with each of them changed. */
+static void test_sniffing(void)
+{
+    static const struct {
+        video_format format;
+        const char *bytes, *counts; /* an x for each byte that matters */
+    } CASES[] = {
+        {VIDEO_MATROSKA, "\x1a\x45\xdf\xa3________", "xxxx        "},
+        {VIDEO_AVI, "RIFF____AVI ", "xxxx    xxxx"},
+        {VIDEO_WEBP, "RIFF____WEBP", "xxxx    xxxx"},
+        {VIDEO_GIF, "GIF87a______", "xxxxxx      "},
+        {VIDEO_GIF, "GIF89a______", "xxxxxx      "},
+        {VIDEO_APNG, "\x89PNG\r\n\x1a\n____", "xxxxxxxx    "},
+        {VIDEO_MP4, "____ftyp____", "    xxxx    "},
+        {VIDEO_MP4, "____moov____", "    xxxx    "},
+        {VIDEO_MP4, "____mdat____", "    xxxx    "},
+        {VIDEO_MP4, "____wide____", "    xxxx    "},
+        {VIDEO_MP4, "____free____", "    xxxx    "},
+        {VIDEO_MP4, "____skip____", "    xxxx    "},
+        {VIDEO_UNKNOWN, "____trak____", "            "},
+        {VIDEO_UNKNOWN, "RIFF____WAVE", "            "},
+        {VIDEO_UNKNOWN, "GIF88a______", "            "},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        uint8_t head[12];
+        memcpy(head, CASES[i].bytes, 12);
+        CHECK_INT(video_sniff(head, 12), CASES[i].format);
+        CHECK_INT(video_sniff(head, 11), VIDEO_UNKNOWN);
+        for (size_t k = 0; k < 12; k++) {
+            head[k] ^= 0x80;
+            CHECK_INT(video_sniff(head, 12), CASES[i].counts[k] == 'x' ? VIDEO_UNKNOWN : CASES[i].format);
+            head[k] ^= 0x80;
+        }
+    }
+    CHECK(!video_is_complete(&(video_source){.data = (const uint8_t *)"____trak____", .bytes = 12, .fd = -1},
+                             VIDEO_UNKNOWN));
+}
+
+static bool is_whole(const uint8_t *file, size_t n, video_format format)
+{
+    uint8_t *copy = guard_copy(file, n);
+    const bool whole = video_is_complete(&(video_source){.data = copy, .bytes = n, .fd = -1}, format);
+    guard_free(copy);
+    return whole;
+}
+
+/* An EBML number of so many bytes; unknown: all its bits are set. */
+static size_t put_ebml(uint8_t *to, size_t len, uint64_t value, bool unknown)
+{
+    for (size_t i = 0; i < len; i++) {
+        to[i] = unknown ? 0xff : (uint8_t)(value >> 8 * (len - 1 - i));
+    }
+    to[0] = (uint8_t)((to[0] & (0xff >> len)) | 0x80 >> (len - 1));
+    return len;
+}
+
+/* Matroska: the lengths of the head and of the one segment behind it, of one to eight bytes. */
+static void test_segments(void)
+{
+    enum { INSIDE = 20 };
+    for (size_t i = 0; i < 8 * 8 * 4; i++) {
+        uint8_t file[64] = "\x1a\x45\xdf\xa3";
+        const size_t of_head = 1 + i % 8, of_segment = 1 + i / 8 % 8;
+        const bool head_unknown = i / 64 & 1, unknown = i / 64 & 2;
+        size_t n = 4 + put_ebml(file + 4, of_head, 3, head_unknown) + 3;
+        memcpy(file + n, "\x18\x53\x80\x67", 4);
+        const size_t segment = n;
+        n += 4 + put_ebml(file + n + 4, of_segment, INSIDE, unknown);
+        const size_t inside = n;
+        n += INSIDE;
+        for (size_t cut = 0; cut <= n + 1; cut++) {
+            const bool whole = !head_unknown && (unknown ? cut >= segment + 12 : cut >= n);
+            CHECK_INT(is_whole(file, cut, VIDEO_MATROSKA), whole);
+        }
+        if (head_unknown || unknown) {
+            continue;
+        }
+        for (size_t k = 0; k < 4; k++) { /* another element */
+            file[segment + k] ^= 0x80;
+            CHECK(!is_whole(file, n, VIDEO_MATROSKA));
+            file[segment + k] ^= 0x80;
+        }
+        (void)put_ebml(file + segment + 4, of_segment, INSIDE + 1, false);
+        CHECK(!is_whole(file, n, VIDEO_MATROSKA) && is_whole(file, n + 1, VIDEO_MATROSKA));
+        (void)put_ebml(file + segment + 4, of_segment, 0, false); /* empty, whatever follows */
+        CHECK(is_whole(file, inside + 12, VIDEO_MATROSKA));
+        file[segment + 4] = 0; /* more than eight bytes */
+        CHECK(!is_whole(file, n, VIDEO_MATROSKA));
+        file[4] = 0;
+        CHECK(!is_whole(file, n, VIDEO_MATROSKA));
+        memcpy(file + 4, "\x01\xff\xff\xff\xff\xff\xff\xfe", 8); /* a head larger than any file */
+        CHECK(!is_whole(file, n, VIDEO_MATROSKA));
+    }
+}
+
+/* RIFF: one length; PNG: parts up to the one that is called the end. */
+static void test_riff_and_png(void)
+{
+    static const uint8_t RIFF[] = "RIFF\x0a\0\0\0WEBP123456more", PNG[] = "\x89PNG\r\n\x1a\n"
+                                                                          "\0\0\0\x02IHDRabcrc."
+                                                                          "\0\0\0\0IDATcrc."
+                                                                          "\0\0\0\x01IENDacrc.more";
+    enum { N_RIFF = 18, N_PNG = 8 + 14 + 12 + 13 };
+    for (size_t cut = 8; cut <= N_RIFF + 4; cut++) {
+        CHECK_INT(is_whole(RIFF, cut, VIDEO_WEBP), cut >= N_RIFF);
+        CHECK_INT(is_whole(RIFF, cut, VIDEO_AVI), cut >= N_RIFF);
+    }
+    for (size_t cut = 8; cut <= N_PNG + 4; cut++) {
+        CHECK_INT(is_whole(PNG, cut, VIDEO_APNG), cut >= N_PNG);
+    }
+}
+
+/* How long the frames of a moving WebP are shown: one of less than 11 ms as browsers do it. */
+static void test_durations(void)
+{
+    static const int32_t TIMES[][2] = {{0, 100}, {1, 100},   {10, 100},           {11, 11},
+                                       {12, 12}, {100, 100}, {0xfffffe, 0xfffffe}};
+    file_map m = {0};
+    err_detail d = {0};
+    CHECK_OK(file_map_open(&m, check_data("videos/webp.webp"), &d), d);
+    uint8_t *copy = malloc(m.bytes);
+    memcpy(copy, m.data, m.bytes);
+    size_t n = 0;
+    for (size_t at = 12; at + 24 <= m.bytes;
+         at += 8 + (copy[at + 4] | copy[at + 5] << 8 | copy[at + 6] << 16) + 1) {
+        at &= ~(size_t)1; /* an odd part is filled up */
+        if (memcmp(copy + at, "ANMF", 4) == 0) {
+            const int32_t ms = TIMES[n++ % ARRAY_LEN(TIMES)][0];
+            for (int k = 0; k < 3; k++) {
+                copy[at + 8 + 12 + (size_t)k] = (uint8_t)(ms >> 8 * k);
+            }
+        }
+    }
+    CHECK_INT(n, 20);
+    const video_source source = {.data = copy, .bytes = m.bytes, .fd = -1};
+    video_webp *w = NULL;
+    CHECK_INT(video_webp_open(&w, &source), ERR_OK);
+    CHECK_INT(video_webp_count(w), 20);
+    for (int64_t i = 0; i < 20; i++) {
+        CHECK_INT(video_webp_duration(w, i), TIMES[(size_t)i % ARRAY_LEN(TIMES)][1]);
+    }
+    CHECK_INT(video_webp_duration(w, 20), 100); /* there is none */
+    for (int round = 0; round < 2; round++) {
+        const uint8_t *rgba = NULL;
+        CHECK_INT(video_webp_rewind(w), ERR_OK);
+        for (int i = 0; i < 20; i++) {
+            CHECK(video_webp_next(w, &rgba) && rgba);
+        }
+        CHECK(!video_webp_next(w, &rgba) && !rgba);
+    }
+    video_webp_close(w);
+    CHECK_INT(video_webp_open(&w, &(video_source){.data = copy, .bytes = m.bytes / 2, .fd = -1}),
+              ERR_CORRUPT);
+    CHECK(!w);
+    CHECK_INT(video_webp_open(&w, &(video_source){.bytes = m.bytes, .fd = -1}),
+              ERR_CORRUPT); /* cannot be read */
+    CHECK(!w);
+    free(copy);
+    file_map_close(&m);
+}
+
 /* Of a file that cannot be read in one place nobody can say that it is whole. */
 static void test_refused_reads(void)
 {
@@ -172,6 +334,10 @@ int main(void)
     test_reading();
     test_gifs();
     test_boxes();
+    test_sniffing();
+    test_segments();
+    test_riff_and_png();
+    test_durations();
     test_refused_reads();
     CHECK_DONE();
 }

@@ -39,7 +39,7 @@ enum { IS_SANITIZED = 0 };
 
 /* A worker between the caller and a real one: message K of what that one says (BEGIN is 0, frame 0 is 1) is preceded by an
  * empty one of its kind (e), said twice (r), left out (d), or left out with all that follow but the END (l); so many bytes
- * are cut from its end (c); or a number in it, at a place, is another one (n). */
+ * are cut from its end (c); a number in it, at a place, is another one (n); or it is said once more with the next number (m). */
 static int lie(char how, int at, size_t amount, int32_t number)
 {
     struct {
@@ -73,6 +73,12 @@ static int lie(char how, int at, size_t amount, int32_t number)
         if (ok && i == at && how == 'e') {
             ok = file_write_all(LINK, &empty, sizeof empty);
         }
+        if (ok && i == at && how == 'm') {
+            ok = file_write_all(LINK, &head, sizeof head) && file_write_all(LINK, body, (size_t)head.bytes);
+            memcpy(&number, body, sizeof number);
+            number++;
+            memcpy(body, &number, sizeof number);
+        }
         const bool is_left_out = (i == at && how == 'd') || (i >= at && how == 'l' && head.kind != END);
         for (int times = is_left_out ? 0 : i == at && how == 'r' ? 2 : 1; ok && times > 0; times--) {
             ok = file_write_all(LINK, &head, sizeof head) && file_write_all(LINK, body, (size_t)head.bytes);
@@ -92,6 +98,11 @@ static int work_badly(const char *how)
     if (strcmp(how, "crash") == 0) {
         signal(SIGSEGV, SIG_DFL);
         raise(SIGSEGV);
+    } else if (strcmp(how, "use-up") == 0) { /* as the system does it, later */
+        raise(SIGXCPU);
+    } else if (strcmp(how, "use-up-last") == 0) {
+        (void)video_worker_main();
+        raise(SIGXCPU);
     } else if (strcmp(how, "crash-later") == 0) { /* in the middle of reading */
         (void)setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {.tv_usec = 15000}}, NULL);
         return video_worker_main();
@@ -149,7 +160,7 @@ enum { MAX_FRAMES = 256 };
 
 typedef struct seen {
     int32_t n_planned, n;
-    int32_t width, height;
+    video_info info; /* but for the codec's name, which is gone later */
     char codec[16];
     double times[MAX_FRAMES];
     uint64_t sums[MAX_FRAMES]; /* of each frame's bytes */
@@ -163,8 +174,8 @@ static err_code on_begin(void *ctx, const video_info *info, int32_t n, const dou
     seen *s = ctx;
     (void)detail;
     s->n_planned = n;
-    s->width = info->width;
-    s->height = info->height;
+    s->info = *info;
+    s->info.codec = NULL;
     snprintf(s->codec, sizeof s->codec, "%s", info->codec);
     memcpy(s->times, times, (size_t)n * sizeof *times);
     return ERR_OK;
@@ -251,8 +262,14 @@ static void test_same_frames(void)
         CHECK(here.n > 0 && here.n == here.n_planned);
         CHECK_INT(there.n, here.n);
         CHECK_INT(there.n_planned, here.n_planned);
-        CHECK_INT(there.width, here.width);
-        CHECK_INT(there.height, here.height);
+        CHECK_INT(there.info.width, here.info.width);
+        CHECK_INT(there.info.height, here.info.height);
+        CHECK_INT(there.info.format, here.info.format);
+        CHECK_INT(there.info.n_frames, here.info.n_frames);
+        CHECK_NEAR(there.info.fps, here.info.fps, 0);
+        CHECK_NEAR(there.info.duration_s, here.info.duration_s, 0);
+        CHECK(there.info.variable_rate == here.info.variable_rate &&
+              there.info.has_audio == here.info.has_audio);
         CHECK_STR(there.codec, here.codec);
         CHECK(memcmp(here.times, there.times, sizeof here.times) == 0);
         CHECK(memcmp(here.sums, there.sums, sizeof here.sums) == 0);
@@ -261,6 +278,19 @@ static void test_same_frames(void)
     err_detail d;
     CHECK_OK(show(&few, "h264_faststart.mp4", VIDEO_WORKER_COMMAND, 60, 3, &d), d);
     CHECK_INT(few.n, 3);
+    /* How many frames may be shown at most: from one on, up to a limit. */
+    static const int32_t MOSTS[] = {1, 4096, 0, -1, 4097};
+    for (size_t i = 0; i < 2 * ARRAY_LEN(MOSTS); i++) {
+        const int32_t most = MOSTS[i / 2];
+        char says[64];
+        seen s = {0};
+        snprintf(says, sizeof says, "a video cannot be shown in %d frames", most);
+        const bool ok = most == 1 || most == 4096;
+        CHECK_INT(show(&s, "vp9.webm", i % 2 ? VIDEO_WORKER_COMMAND : NULL, 60, most, &d),
+                  ok ? ERR_OK : ERR_INVALID);
+        CHECK_STR(d.text, ok ? "" : says);
+        CHECK_INT(s.n, !ok ? 0 : most == 1 ? 1 : 6);
+    }
 }
 
 static void test_errors(void)
@@ -281,6 +311,8 @@ static void test_errors(void)
 }
 
 /* ---- made-up time ---- */
+
+static int poll_error = ENOMEM;
 
 /* While it is on nothing comes from a worker, and time passes where the caller waits for it. */
 static struct {
@@ -316,7 +348,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *out)
 int __wrap_poll(struct pollfd *polled, nfds_t n, int ms)
 {
     if (one_fails_now("poll")) {
-        errno = ENOMEM;
+        errno = poll_error;
         return -1;
     }
     if (!made_up.is_on) {
@@ -381,6 +413,8 @@ static void test_bad_workers(void)
         {"crash", "video_parse_error", ERR_CORRUPT, 60, 30000},
         {"crash-later", "video_parse_error", ERR_CORRUPT, 60, 30000},
         {"silent", "video_parse_error", ERR_CORRUPT, 60, 30000},
+        {"use-up", "video_timeout", ERR_TIMEOUT, 60, 30000},
+        {"use-up-last", "", ERR_OK, 60, 30000},
         {"babble", "video_parse_error", ERR_CORRUPT, 60, 30000},
         {"sleep", "video_timeout", ERR_TIMEOUT, 0.3, 30000},
         {"spin", "video_timeout", ERR_TIMEOUT, 0.3, 30000},
@@ -403,8 +437,8 @@ static void test_bad_workers(void)
 /* A worker that says things in another order, or too few or too many of them. */
 static void test_lies(void)
 {
-    static const char *const lies[] = {"liee0", "liee1", "liee4", "lier0", "lier1",
-                                       "lied0", "lied1", "lied3", "liel1", "liel3"};
+    static const char *const lies[] = {"liee0", "liee1", "liee4", "lier0", "lier1", "lied0",
+                                       "lied1", "lied3", "liel0", "liel1", "liel3", "liem3"};
     seen s = {0};
     err_detail d;
     CHECK_OK(show(&s, "h264_faststart.mp4", "lie-9", 60, 3, &d), d); /* 3 frames and the END */
@@ -556,6 +590,7 @@ ONE_FAILS(ssize_t, send, (int fd, const void *data, size_t n, int flags), (fd, d
           (errno = EPIPE, -1))
 ONE_FAILS(ssize_t, recv, (int fd, void *data, size_t n, int flags), (fd, data, n, flags),
           (errno = ECONNRESET, -1))
+ONE_FAILS(pid_t, waitpid, (pid_t pid, int *status, int flags), (pid, status, flags), (errno = EINTR, -1))
 ONE_FAILS(ssize_t, write, (int fd, const void *data, size_t n), (fd, data, n), (errno = ENOSPC, -1))
 
 int __real_fcntl(int fd, int command, ...);
@@ -616,6 +651,9 @@ static void test_refused(void)
     }
     memfd_error = EINVAL; /* an older kernel does not know a flag */
     check_refused("memfd_create", 1, ERR_OK, "");
+    poll_error = EINTR; /* a signal came: it waits on */
+    check_refused("poll", 1, ERR_OK, "");
+    check_refused("waitpid", 1, ERR_OK, "");
 }
 
 /* A server whose standard input is closed gets descriptors that stand in the way of the worker's own. */
