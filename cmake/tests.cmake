@@ -147,6 +147,10 @@ list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_prep_calls PRIVATE ${failing})
 target_link_options(test_serve_calls PRIVATE -Wl,--wrap=pthread_create,--wrap=net_wake,--wrap=net_want_write
     -Wl,--wrap=engine_close,--wrap=serve_stop_answer,--wrap=clock_ms)
+set(failing clock_ms serve_status_changed serve_stop_answer serve_handle_message serve_fail_answer serve_queue_frame notify_send
+    prep_get_status prep_submit)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_looks PRIVATE ${failing})
 set(failing malloc calloc realloc pthread_create pthread_join)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_short_memory PRIVATE ${failing})

@@ -199,29 +199,26 @@ bool serve_on_body(void *ctx, uint64_t id, const void *data, size_t n, net_reply
     serve *s = ctx;
     conn *c = serve_conn(s, id);
     err_detail d = {0};
-    err_code err = c && c->form ? multipart_feed(&c->form->m, data, n, &d)
-                                : err_set(&d, ERR_INTERNAL, "no form is being read");
+    err_code err = multipart_feed(&c->form->m, data, n, &d); /* only of a form the body comes in pieces */
     if (err == ERR_OK) {
         serve_pace(s, c);
         return true;
     }
     api_error e;
     api_error_from(&e, err, &d);
-    if (c) {
-        serve_drop_form(c);
-    }
-    return serve_refuse(s, refusal, &e, c ? c->write_error : api_error_write_body, NULL, c ? c->route : NULL);
+    serve_drop_form(c);
+    return serve_refuse(s, refusal, &e, c->write_error, NULL, c->route);
 }
 
 size_t serve_form_waiting(const conn *c)
 {
-    return c->form && c->form->sink ? file_sink_waiting(c->form->sink) : 0;
+    return c->form ? file_sink_waiting(c->form->sink) : 0;
 }
 
 void serve_form_written(serve *s, conn *c)
 {
     const form_reader *f = c->form;
-    if (f && f->sink && file_sink_poll(f->sink) && f->is_whole) {
+    if (f && file_sink_poll(f->sink) && f->is_whole) {
         serve_finish_form(s, c);
     }
 }

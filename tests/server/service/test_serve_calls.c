@@ -6,10 +6,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/service/serve_state.h"
 #include "tests/alloc_fail.h"
-#include "tests/check.h"
 #include "tests/one_fails.h"
+#include "tests/server/service/made_serve.h"
 
 /* ---- what the loop asks of others ---- */
 
@@ -56,53 +55,11 @@ double __wrap_clock_ms(void)
     return now_ms;
 }
 
-static serve_options options;
-
 static serve *begin(void)
 {
-    static serve s;
-    memset(&s, 0, sizeof s);
-    serve_options_init(&options);
-    s.opt = &options;
-    id_table_init(&s.conns);
-    id_table_init(&s.answers);
-    shares_init(&s.kept, SERVE_KEPT_ANSWERS, SERVE_KEPT_BYTES, NULL);
-    s.response_store = response_store_create(1 << 20, 10, 1000, NULL);
-    CHECK(s.response_store != NULL);
     n_wakes = n_wants = n_closed = n_stopped = 0;
     waking = NULL;
-    return &s;
-}
-
-static conn *add_conn(serve *s, uint64_t id)
-{
-    conn *c = calloc(1, sizeof *c);
-    CHECK(c && id_table_put(&s->conns, id, c));
-    c->id = id;
-    return c;
-}
-
-static answer *add_answer(serve *s, const dialect *d)
-{
-    const conn client = {.scope = 5};
-    api_error e;
-    answer *a = serve_new_answer(s, &client, d, &e);
-    CHECK(a != NULL);
-    return a;
-}
-
-static void end(serve *s)
-{
-    for (size_t i = 0; i < s->answers.cap; i++) {
-        answer_destroy(id_table_at(&s->answers, i));
-    }
-    for (size_t i = 0; i < s->conns.cap; i++) {
-        free(id_table_at(&s->conns, i));
-    }
-    id_table_deinit(&s->answers);
-    id_table_deinit(&s->conns);
-    shares_deinit(&s->kept);
-    response_store_destroy(s->response_store);
+    return made_serve();
 }
 
 /* ---- messages ---- */
@@ -176,7 +133,7 @@ static void test_full(void)
     CHECK_INT(n_closed, 1);
     CHECK_INT(n_wakes, 0);
     mailbox_destroy(s->inbox, serve_drop_message);
-    end(s);
+    made_end(s);
 }
 
 static gen_event *event_of(gen_event_type type)
@@ -220,7 +177,7 @@ static void test_no_memory(void)
     alloc_fail_at(0);
     CHECK(!mailbox_try_pop(s->inbox, &message));
     mailbox_destroy(s->inbox, serve_drop_message);
-    end(s);
+    made_end(s);
 }
 
 /* ---- readers of a stream ---- */
@@ -245,16 +202,16 @@ static void test_stream(void)
     };
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         serve *s = begin();
-        options.finish_on_disconnect = CASES[i].finishes;
-        options.max_unread = CASES[i].at_most;
-        answer *a = add_answer(s, &dialect_chat);
+        made_options.finish_on_disconnect = CASES[i].finishes;
+        made_options.max_unread = CASES[i].at_most;
+        answer *a = made_answer(s, &dialect_chat);
         a->state = ANSWER_RUNNING;
         a->opt.cancel_on_disconnect = CASES[i].may_cancel;
         snprintf(a->idempotency_key, sizeof a->idempotency_key, "%s", CASES[i].has_key ? "k" : "");
         bytes_append_str(&a->sse, "0123456789");
         int n_cut = 0;
         for (int k = 0; k < CASES[i].n_readers; k++) {
-            conn *c = add_conn(s, (uint64_t)k + 1);
+            conn *c = made_conn(s, (uint64_t)k + 1);
             c->answer = a->id;
             c->sse_pos = k == 0 ? 4 : 7;
         }
@@ -273,7 +230,7 @@ static void test_stream(void)
         a->state = ANSWER_READY; /* only what runs is stopped */
         serve_check_stream(s, a);
         CHECK_INT(n_stopped, 0);
-        end(s);
+        made_end(s);
     }
 }
 
@@ -281,8 +238,8 @@ static void test_stream(void)
 static void test_followers(void)
 {
     serve *s = begin();
-    answer *a = add_answer(s, &dialect_chat), *other = add_answer(s, &dialect_chat);
-    conn *c = add_conn(s, 1);
+    answer *a = made_answer(s, &dialect_chat), *other = made_answer(s, &dialect_chat);
+    conn *c = made_conn(s, 1);
     c->answer = other->id;
     CHECK(!serve_follows(c, a) && !serve_find_follower(s, a) && serve_find_follower(s, other) == c);
     c->answer = a->id;
@@ -295,7 +252,7 @@ static void test_followers(void)
     CHECK(!serve_follows(c, a) && serve_follows(c, other));
     c->n_readers = 2;
     CHECK(serve_follows(c, a) && serve_follows(c, other) && serve_find_follower(s, a) == c);
-    end(s);
+    made_end(s);
 }
 
 /* ---- answers that are kept ---- */
@@ -311,8 +268,8 @@ static void test_keep(void)
     for (int with = 0; with < 8; with++) { /* a name, a reader, no memory */
         const bool has_name = with & 1, is_read = with & 2, is_short = with & 4;
         serve *s = begin();
-        conn *c = add_conn(s, 1);
-        answer *a = add_answer(s, &dialect_chat);
+        conn *c = made_conn(s, 1);
+        answer *a = made_answer(s, &dialect_chat);
         a->state = ANSWER_FINISHED;
         a->created_ms = a->finished_ms = now_ms;
         snprintf(a->idempotency_key, sizeof a->idempotency_key, "%s", has_name ? "k" : "");
@@ -332,7 +289,7 @@ static void test_keep(void)
         const answer again = {.scope = 5, .idempotency_key = "k", .created_ms = now_ms};
         api_error e;
         CHECK_INT(serve_is_repeat_gone(s, &again, &e), has_name && is_short && !is_read);
-        end(s);
+        made_end(s);
     }
 }
 
@@ -342,8 +299,8 @@ static void test_expire(void)
     for (int with = 0; with < 8; with++) { /* a name, a reader, not at its end */
         const bool has_name = with & 1, is_read = with & 2, is_running = with & 4;
         serve *s = begin();
-        conn *c = add_conn(s, 1);
-        answer *a = add_answer(s, &dialect_chat);
+        conn *c = made_conn(s, 1);
+        answer *a = made_answer(s, &dialect_chat);
         const double created = now_ms, finished = created + 1000.0,
                      repeat = created + SERVE_IDEMPOTENCY_S * 1000.0,
                      log = finished + EVENT_LOG_TTL_S * 1000.0,
@@ -359,15 +316,15 @@ static void test_expire(void)
         CHECK_INT(n_answers(s), 1);
         serve_expire_answers(s, ends + SERVE_TICK_MS);
         CHECK_INT(n_answers(s), is_read || is_running);
-        end(s);
+        made_end(s);
     }
     serve *s = begin(); /* all of them in one look, wherever they stand in the table */
     for (int i = 0; i < 100; i++) {
-        add_answer(s, &dialect_chat)->state = ANSWER_FINISHED;
+        made_answer(s, &dialect_chat)->state = ANSWER_FINISHED;
     }
     serve_expire_answers(s, 1e9);
     CHECK_INT(n_answers(s), 0);
-    end(s);
+    made_end(s);
 }
 
 /* The key with most gives its oldest that nobody reads; what it had is not counted any more, and is said to be gone. */
@@ -375,12 +332,12 @@ static void test_room(void)
 {
     serve *s = begin();
     shares_init(&s->kept, 2, 1 << 20, NULL);
-    conn *c = add_conn(s, 1);
+    conn *c = made_conn(s, 1);
     static const char *const KEYS[] = {"a", "b", "c", "d"};
     static const double CREATED[] = {3000.0, 1000.0, 2000.0, 4000.0};
     answer *all[4];
     for (int i = 0; i < 4; i++) {
-        all[i] = add_answer(s, &dialect_chat);
+        all[i] = made_answer(s, &dialect_chat);
         all[i]->state = ANSWER_FINISHED;
         all[i]->created_ms = all[i]->finished_ms = CREATED[i];
         snprintf(all[i]->idempotency_key, sizeof all[i]->idempotency_key, "%s", KEYS[i]);
@@ -405,7 +362,7 @@ static void test_room(void)
         again.created_ms += 1.0;
         CHECK(!serve_is_repeat_gone(s, &again, &e));
     }
-    end(s);
+    made_end(s);
 }
 
 /* What there is no memory to remember is not; later there may be. */
@@ -437,11 +394,11 @@ static bool is_ignored(int sig)
 /* Without memory or a thread there is no server, and the exit code says why. */
 static void test_begin(void)
 {
-    serve_options_init(&options);
+    serve_options_init(&made_options);
     for (size_t n = 1; n <= 2; n++) {
         int port = 7;
         alloc_fail_at(n);
-        const serve_thread *t = serve_thread_start(&options, &port);
+        const serve_thread *t = serve_thread_start(&made_options, &port);
         alloc_fail_at(0);
         CHECK(!t);
         CHECK_INT(port, -EXIT_MEMORY);
@@ -449,16 +406,16 @@ static void test_begin(void)
     int port = 7;
     (void)signal(SIGPIPE, SIG_DFL);
     one_fails("pthread_create", 1);
-    CHECK(!serve_thread_start(&options, &port));
+    CHECK(!serve_thread_start(&made_options, &port));
     CHECK(one_fails_over());
     CHECK_INT(port, -EXIT_MEMORY);
     CHECK(is_ignored(SIGPIPE)); /* a client that is gone must not end the program */
     (void)signal(SIGPIPE, SIG_DFL);
     alloc_fail_at(1);
-    CHECK_INT(serve_run(&options), EXIT_MEMORY);
+    CHECK_INT(serve_run(&made_options), EXIT_MEMORY);
     CHECK(!is_ignored(SIGPIPE));
     one_fails("pthread_create", 1);
-    CHECK_INT(serve_run(&options), EXIT_MEMORY);
+    CHECK_INT(serve_run(&made_options), EXIT_MEMORY);
     CHECK(one_fails_over());
     CHECK(is_ignored(SIGPIPE));
 }
