@@ -178,7 +178,7 @@ static bool is_common(const tool_plan *p, const mcp_tool *t)
     size_t n = 0;
     for (size_t i = 0; i < p->n_servers; i++) {
         const mcp_offer *o = p->servers[i]->offer;
-        for (size_t k = 0; o && k < o->n_tools; k++) {
+        for (size_t k = 0; k < o->n_tools; k++) {
             n += strcmp(o->tools[k].clean, t->clean) == 0;
         }
     }
@@ -190,10 +190,8 @@ static const char *name_tool(tool_plan *p, const mcp_server_view *v, const mcp_t
 {
     char name[MCP_CLEAN_NAME_MAX + MCP_LABEL_MAX + 16];
     snprintf(name, sizeof name, "%s", t->clean);
-    for (int i = 0; i < 1000; i++) {
-        const bool is_first = i == 0;
-        if ((!is_first || !is_common(p, t)) && !is_taken(ctx, name) &&
-            !tool_plan_find(p, name, strlen(name))) {
+    for (int i = 0;; i++) { /* there are more numbers than names that are taken */
+        if ((i > 0 || !is_common(p, t)) && !is_taken(ctx, name) && !tool_plan_find(p, name, strlen(name))) {
             return arena_strdup(p->arena, name, strlen(name));
         }
         snprintf(name, sizeof name, i ? "%.12s__%.40s_%d" : "%.12s__%.48s", v->config->label, t->clean,
@@ -202,7 +200,6 @@ static const char *name_tool(tool_plan *p, const mcp_server_view *v, const mcp_t
             *c = *c == '.' ? '_' : *c;
         }
     }
-    return NULL;
 }
 
 void tool_plan_add(tool_plan *p, first_error *e, const json *entry, const char *path,

@@ -457,8 +457,8 @@ size_t upstreams_write_models(upstreams *u, bytes *out, bool is_first, int64_t c
         const upstream_model_facts *m = find_server(u, u->config.aliases[i].model, &server, &id)
                                             ? upstream_models_find(&u->servers[server].models, id)
                                             : NULL;
-        if (m) {
-            bytes_append_str(out, is_first && n == 0 ? "" : ",");
+        if (m) { /* which was written already, by its own name */
+            bytes_append_char(out, ',');
             write_entry(u, out, server, m, u->config.aliases[i].name, created);
             n++;
         }

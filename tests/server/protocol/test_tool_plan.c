@@ -23,14 +23,18 @@ static void serve(mcp_catalog *c, size_t i, const char *label, const char *tools
     bytes_deinit(&list);
 }
 
+static const char *extra_tool = "x"; /* of the third */
+
 static mcp_catalog *catalog(void)
 {
+    char tools[200];
+    snprintf(tools, sizeof tools, "[{\"name\":\"%s\",\"inputSchema\":{\"type\":\"object\"}}]", extra_tool);
     mcp_catalog *c = mcp_catalog_create(3);
     serve(c, 0, "files",
           "[" TOOL("read", ",\"annotations\":{\"readOnlyHint\":true}") "," TOOL("write",
                                                                                 "") "," TOOL("same", "") "]");
     serve(c, 1, "web.x", "[" TOOL("fetch", "") "," TOOL("same", "") "]");
-    serve(c, 2, "later", "[" TOOL("x", "") "]");
+    serve(c, 2, "later", tools);
     return c;
 }
 
@@ -201,6 +205,18 @@ static void test_plan(void)
     CHECK_STR(planned("[{\"server_label\":\"nobody\"}]", NULL), "unknown_server at tools[2].server_label");
     CHECK_STR(planned("[{\"server_label\":\"files\"},{\"server_label\":\"files\"}]", NULL),
               "invalid_value at tools[2].server_label");
+    CHECK_STR(
+        planned("[{\"server_label\":\"files\"},{\"server_label\":\"web.x\"},{\"server_label\":\"files\"}]",
+                NULL),
+        "invalid_value at tools[2].server_label");
+    /* A longer name that a tool has of itself. */
+    extra_tool = "web_x__same";
+    CHECK_STR(
+        planned("[{\"server_label\":\"later\"},{\"server_label\":\"files\",\"allowed_tools\":[\"same\"]},"
+                "{\"server_label\":\"web.x\"}]",
+                NULL),
+        "web_x__same same fetch web_x__same_2");
+    extra_tool = "x";
     CHECK_STR(planned(FILES(",\"require_approval\":\"maybe\""), NULL),
               "invalid_value at tools[2].require_approval");
     CHECK_STR(planned(FILES(",\"require_approval\":7"), NULL), "invalid_value at tools[2].require_approval");

@@ -211,6 +211,9 @@ static void test_rules(void)
     CHECK_STR(rules.items[0].text, "when prompt_tokens > 30 use big");
     CHECK_STR(choose((upstream_case){.prompt_tokens = 30}), "-");
     CHECK_STR(choose((upstream_case){.prompt_tokens = 31}), "big");
+    take_rules("when prompt_tokens > 1000000 use big"); /* as long as the word */
+    CHECK_STR(choose((upstream_case){.prompt_tokens = 1000000}), "-");
+    CHECK_STR(choose((upstream_case){.prompt_tokens = 1000001}), "big");
     take_rules("when prompt_tokens > context use big");
     CHECK(upstream_rules_count(&rules));
     CHECK_STR(choose((upstream_case){.prompt_tokens = 10, .context = 10}), "-");
@@ -244,6 +247,7 @@ static void test_rules(void)
         "when media and use a",
         "when prompt_tokens context use a",
         "when prompt_tokens > contexts use a",
+        "when prompt_tokens > contest use a",
         "when words > 3 use a",
         "when media use a,",
     };
@@ -317,6 +321,7 @@ static void test_bodies(void)
         {"{\"input\":\"123\"}", 3, false},
         {"{\"prompt\":[1,2,3,4]}", 4, false},
         {"{\"prompt\":[\"ab\",\"c\"],\"max_tokens\":7}", 3, false},
+        {"{\"content\":{\"a\":5,\"b\":6}}", 0, false}, /* numbers with names are no ids */
         {"{\"prompt\":\"data:none\"}", 0, false},
         {"{\"system\":[{\"type\":\"text\",\"text\":\"12\"}],\"messages\":[{\"content\":[{\"type\":\"image\"}]"
          "}]}",

@@ -7,6 +7,7 @@
 #include "server/media/fetch.h"
 #include "server/protocol/dialects/chat_request.h"
 #include "server/upstream/upstream_state.h"
+#include "tests/folder.h"
 #include "tests/recorded.h"
 #include "tests/said.h"
 #include "tests/server/made_up_server.h"
@@ -425,6 +426,19 @@ static void test_replicas(void)
           {1, 'S', 1, "a"}, {2, 'S', 2, "b"}, {3, 'S', 3, "c"}, {4, 'S', 4, "d"}, {5, 'C', 2, NULL},
           {6, 'S', 5, "e"}, {7, 'C', 3, NULL}, {7.5, 'C', 5, NULL}, {8, 'S', 6, "f"}, {9, 'R', 0, NULL},
           {7.9, 'E', 0, NULL});
+    /* Of those that answer, though one that does not has less; whether it is the first or the last. */
+    for (int down = 0; down < 2; down++) {
+        const act acts[] = {{0, 'A', 0, EVENTS_HEAD MUTE},
+                            {0, 'A', 1, EVENTS_HEAD MUTE},
+                            {0, 'L', down, ""},
+                            {1, 'S', 1, "a"},
+                            {1, 'S', 2, "b"},
+                            {2, 'R', 0, NULL},
+                            {2, 'E', 0, NULL}};
+        char run[40];
+        snprintf(run, sizeof run, "%d is up, 2 run, 2 sent", !down);
+        CHECK_HAS(hears(pair, 0, acts), run);
+    }
     /* The one that has seen it; from a bound on, it gives way. */
     text = hears(pair, 0,
                  (const act[]){{0, 'A', 0, EVENTS_HEAD MUTE},
@@ -648,9 +662,37 @@ static void test_lists(void)
     bytes_deinit(&out);
 }
 
+/* All that was logged, with the servers' numbers in the place of their ports. */
+static void test_log(const char *path)
+{
+    bytes log = bytes_empty(1 << 20), out = bytes_empty(1 << 20);
+    err_detail d = {0};
+    CHECK_OK(file_read(&log, path, &d), d);
+    for (const char *p = bytes_str(&log); *p;) {
+        int i = 0;
+        while (i < 3 && strncmp(p, url[i], strlen(url[i])) != 0) {
+            i++;
+        }
+        if (i < 3) {
+            bytes_printf(&out, "[server %d]", i);
+            p += strlen(url[i]);
+        } else {
+            bytes_append_char(&out, *p++);
+        }
+    }
+    recorded_check("server/upstream/log.txt", bytes_str(&out));
+    bytes_deinit(&log);
+    bytes_deinit(&out);
+}
+
 int main(void)
 {
-    log_set_level(LOG_OFF);
+    char folder[FOLDER_NAME], path[FOLDER_NAME + 16];
+    err_detail d = {0};
+    folder_make(folder);
+    snprintf(path, sizeof path, "%s/log", folder);
+    CHECK_OK(log_open(path, &d), d);
+    log_set_format(LOG_JOURNAL);
     unsetenv("http_proxy");
     CHECK(fetch_start());
     made_up_answer = answer;
@@ -666,6 +708,7 @@ int main(void)
     test_looks();
     test_told();
     test_lists();
+    test_log(path);
     made_up_close();
     fetch_stop();
     CHECK_DONE();

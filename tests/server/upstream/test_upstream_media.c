@@ -14,17 +14,16 @@ static bytes all;
 /* ---- the double of media_copy ---- */
 
 static err_code copied = ERR_OK; /* what it returns after its files */
-static bool asks_cancelled;
 
 err_code __wrap_media_copy(const media_copier *c, const media_copy_order *o, err_detail *d);
 err_code __wrap_media_copy(const media_copier *c, const media_copy_order *o, err_detail *d)
 {
     const bool is_video = o->part->kind == CHAT_VIDEO;
     (void)c;
-    bytes_printf(&all, " [%s of at most %lld pixels, %d frames%s%s%s]", is_video ? "video" : "image",
+    bytes_printf(&all, " [%s of at most %lld pixels, %d frames%s%s%s%s]", is_video ? "video" : "image",
                  (long long)o->max_pixels, o->max_frames, o->only_common ? ", common" : "",
-                 o->checks ? ", checked" : "", o->memory ? ", reserved" : "");
-    asks_cancelled = o->cancelled(o->ctx);
+                 o->checks ? ", checked" : "", o->memory ? ", reserved" : "",
+                 o->cancelled(o->ctx) ? ", cancelled" : "");
     err_code err = ERR_OK;
     for (int i = 0; i < (is_video ? 2 : 1) && err == ERR_OK; i++) {
         const media_copy_file f = {"image/jpeg", (const uint8_t *)"frame0" + i, 6, i, 2, 1.25 * i, 3.5, 4, 5};
@@ -49,6 +48,8 @@ static chat_video videos[] = {
     {.start_s = 1.5},
     {.end_s = 2.25},
     {.fps = 2.5, .n_frames = 7, .min_frames = 3, .max_frames = 9, .start_s = 1.5, .end_s = 2.25},
+    {.fps = 2.25, .max_frames = 9},
+    {.fps = 2.75, .max_frames = 9},
 };
 
 static chat_part video_part(const chat_video *v)
@@ -68,6 +69,11 @@ static void progress(void *ctx, gen_phase phase, int32_t done, int32_t n)
     bytes_printf(&all, " (%d of %d, %d)", done, n, phase == GEN_PHASE_MEDIA);
 }
 
+/* What is asked of a server, and by whom. */
+static int64_t most_pixels;
+static bool is_watched = true;
+static void *gone;
+
 /* Says the first `n` parts of a chat. */
 static void say(const char *what, upstream_engine e, upstream_video way, upstream_answer sees,
                 chat_part *parts, size_t n, ledger_hold *memory)
@@ -78,11 +84,13 @@ static void say(const char *what, upstream_engine e, upstream_video way, upstrea
                                           [UPSTREAM_SGLANG] = "sglang",
                                           [UPSTREAM_PARLEY] = "parley"};
     static const char *const WAYS[] = {"auto", "url", "frames", "none"}, *const SEES[] = {"?", "yes", "no"};
-    const prepare_hooks hooks = {.progress = progress, .cancelled = cancelled};
+    const prepare_hooks hooks = {
+        .progress = is_watched ? progress : NULL, .cancelled = is_watched ? cancelled : NULL, .ctx = gone};
     chat_message message = {.role = CHAT_USER, .parts = parts, .n_parts = n};
     const chat_input in = {.messages = &message, .n_messages = 1};
     ledger_hold any = {.ledger = NULL};
-    upstream_media m = {.hooks = &hooks, .memory = memory ? memory : &any, .engine = e};
+    upstream_media m = {
+        .hooks = &hooks, .memory = memory ? memory : &any, .engine = e, .max_pixels = most_pixels};
     bytes out = bytes_empty(1 << 20);
     bytes_printf(&all, "%s, %s, %s, %s:", what, ENGINES[e], WAYS[way], SEES[sees]);
     upstream_media_begin(&m, &in, way, sees);
@@ -119,7 +127,8 @@ static void test_settings(void)
         say("least pixels", e, UPSTREAM_VIDEO_URL, UPSTREAM_UNKNOWN, &part, 1, NULL);
         part.pixels = (chat_pixels){0, 88};
         say("most pixels", e, UPSTREAM_VIDEO_URL, UPSTREAM_UNKNOWN, &part, 1, NULL);
-        for (size_t i = 1; i < 6; i++) { /* vLLM's settings are of the whole body */
+        for (size_t i = 1; i < sizeof videos / sizeof *videos;
+             i += i == 5 ? 5 : 1) { /* vLLM's settings are of the whole body */
             chat_part two[] = {video_part(&videos[2]), video_part(&videos[i])};
             two[1].video.start_s = i == 2 ? 0.0 : two[1].video.start_s;
             say("two videos", e, UPSTREAM_VIDEO_URL, UPSTREAM_UNKNOWN, two, 2, NULL);
@@ -160,7 +169,18 @@ static void test_files(void)
     for (upstream_engine e = UPSTREAM_OTHER; e <= UPSTREAM_PARLEY; e++) {
         chat_part image = {.kind = CHAT_IMAGE, .data = MP4, .data_bytes = 9, .param = "there"};
         say("an image", e, UPSTREAM_VIDEO_AUTO, UPSTREAM_UNKNOWN, &image, 1, NULL);
+        most_pixels = 1;
+        say("an image of few pixels", e, UPSTREAM_VIDEO_AUTO, UPSTREAM_UNKNOWN, &image, 1, NULL);
+        most_pixels = 0;
     }
+    for (int i = 0; i < 2; i++) {
+        chat_part frames = video_part(&videos[0]);
+        gone = i == 0 ? &all : NULL;
+        is_watched = i == 0;
+        say(i ? "nobody looks" : "nobody waits", UPSTREAM_VLLM, UPSTREAM_VIDEO_FRAMES, UPSTREAM_UNKNOWN,
+            &frames, 1, NULL);
+    }
+    is_watched = true;
     static const err_code CODES[] = {ERR_CORRUPT, ERR_NOMEM, ERR_BUSY, ERR_CANCELLED, ERR_UNSUPPORTED};
     for (size_t i = 0; i < sizeof CODES / sizeof *CODES; i++) {
         chat_part image = {.kind = CHAT_IMAGE, .data = MP4, .data_bytes = 9, .param = "there"};
@@ -213,7 +233,6 @@ int main(void)
     test_settings();
     test_files();
     test_long_file();
-    CHECK(!asks_cancelled);
     recorded_check("server/upstream/media.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();
