@@ -15,11 +15,12 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "model/checkpoint/checkpoint.h"
+#include "model/probe.h"
 #include "tests/folder.h"
 #include "tests/recorded.h"
 #include "tests/said.h"
 
-enum { ENTRIES = 120, ENTRY_BYTES = 400, TOLD = 1 << 20, VALUES = 64, TABLE_VALUES = 5000 };
+enum { ENTRIES = 120, ENTRY_BYTES = 800, TOLD = 1 << 20, VALUES = 64, TABLE_VALUES = 5000 };
 
 typedef struct description {
     char entries[ENTRIES][ENTRY_BYTES];
@@ -150,6 +151,23 @@ static inline void tell_checkpoint(bytes *out, const checkpoint *ck)
     bytes_deinit(&text);
 }
 
+/* What is seen of it without reading weights. */
+static inline void tell_probe(bytes *out, const char *path)
+{
+    model_probe p;
+    err_detail d = {0};
+    const err_code err = model_probe_at(&p, path, &d);
+    if (err) {
+        const char *list = strstr(d.text, "; this version"); /* of all that is known */
+        bytes_printf(out, "probe: %d: %.*s\n", (int)err,
+                     (int)(list ? (size_t)(list - d.text) : strlen(d.text)), d.text);
+        return;
+    }
+    bytes_printf(out, "probe: %s, %d tokens, %llu bytes%s%s%s\n", p.family, p.context,
+                 (unsigned long long)p.n_bytes, p.has_vision ? ", sees" : "", p.has_mtp ? ", drafts" : "",
+                 p.is_side_file ? ", a part of another" : "");
+}
+
 /* ---- lines of the record ---- */
 
 static inline size_t name_length(const char *entry)
@@ -195,7 +213,8 @@ static inline bool has_line(const char *text, const char *line, size_t n)
 static inline bool is_of_lost_part(const char *line, const char *other)
 {
     return (strncmp(line, "config.", 7) == 0 && strstr(other, "\nconfig: ")) ||
-           (strncmp(line, "vocabulary", 10) == 0 && strstr(other, "\nvocabulary: /"));
+           (strncmp(line, "vocabulary", 10) == 0 && strstr(other, "\nvocabulary: /")) ||
+           (strncmp(line, "probe:", 6) == 0 && strstr(other, "\nconfig: "));
 }
 
 /* The lines of `text` that `other` has not, or all. */
@@ -251,7 +270,7 @@ static inline void answer_line(void *ctx, bytes *out, const char *line, size_t l
         bytes_clear(&c->told_whole);
         bytes_append(&c->told_whole, seen.data, seen.len);
     } else if (strncmp(bytes_str(&seen), "refused", 7) == 0) {
-        bytes_printf(out, "< %s", bytes_str(&seen));
+        tell_lines(out, bytes_str(&seen), NULL, "");
     } else {
         tell_lines(out, bytes_str(&c->told_whole), bytes_str(&seen), " -");
         tell_lines(out, bytes_str(&seen), bytes_str(&c->told_whole), " +");

@@ -99,6 +99,18 @@ static void test_folders(void)
     maker_write(&m, path_of("models/other.gguf"));
     CHECK_INT(checkpoint_open(&ck, dir, NULL, &d), ERR_INVALID);
     CHECK(strstr(d.text, "holds 2 GGUF models") != NULL);
+    static const char *const ALONE[] = {"a-of-b.gguf", "-of-.gguf", "12345-of-2.gguf",
+                                        "m-00001-of-00001.gguf"};
+    for (size_t i = 0; i < ARRAY_LEN(ALONE); i++) { /* names that say no part, or the first */
+        char one[FOLDER_NAME], path[FOLDER_NAME + 64];
+        folder_make(one);
+        snprintf(path, sizeof path, "%s/%s", one, ALONE[i]);
+        begin_model(&m, "qwen3");
+        maker_write(&m, path);
+        CHECK_OK(checkpoint_open(&ck, one, NULL, &d), d);
+        CHECK_STR(ck ? checkpoint_path(ck) : "", path);
+        checkpoint_close(ck);
+    }
 }
 
 /* Tensors that a file has in another form than a folder: their sizes as they are seen. */

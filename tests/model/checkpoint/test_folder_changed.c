@@ -109,6 +109,7 @@ static void tell(bytes *out, const description *d, const char *folder)
     checkpoint *ck = tell_opening(out, folder, NULL);
     if (ck) {
         tell_checkpoint(out, ck);
+        tell_probe(out, folder);
     }
     checkpoint_close(ck);
 }

@@ -3,7 +3,7 @@
  * architecture, "#" for tokenizer.ggml.), or a tensor: @NAME TYPE COLUMNSxROWS... [VALUE,VALUE...], by itself 1, 2, 3 ...,
  * below zero where a decay is stored, and from 101 on in a second half. "~" before an entry: it is of the tower, mmproj.gguf
  * beside the model; "&": of a-mmproj.gguf, which comes before it. "broken": the file has other first bytes. "!n": the tower
- * is named. */
+ * is named; "!f": the folder is, in place of the file; "!t": the tower is looked at as if it were a model. */
 #include "model/checkpoint/checkpoint.h"
 
 #include <unistd.h>
@@ -201,10 +201,12 @@ static void tell(bytes *out, const description *d, const char *folder)
         snprintf(first, sizeof first, "%s/a-mmproj.gguf", folder);
         write_file(d, first, '&');
     }
-    checkpoint *ck = tell_opening(out, path, strcmp(d->own, "!n") == 0 ? mmproj : NULL);
+    const char *named = strcmp(d->own, "!n") == 0 ? mmproj : NULL;
+    checkpoint *ck = tell_opening(out, strcmp(d->own, "!f") == 0 ? folder : path, named);
     if (ck) {
         tell_checkpoint(out, ck);
         tell_vocabulary(out, path);
+        tell_probe(out, strcmp(d->own, "!t") == 0 ? mmproj : path);
     }
     checkpoint_close(ck);
 }
