@@ -214,6 +214,8 @@ target_link_options(test_mcp_fetch PRIVATE -Wl,--wrap=fetch_get)
 set(failing setsockopt getsockopt getsockname getpeername fopen opendir send)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_local_server PRIVATE ${failing})
+target_link_options(test_load_bar PRIVATE -Wl,--wrap=isatty,--wrap=clock_ms)
+target_link_options(test_net_unread PRIVATE -Wl,--wrap=ioctl,--wrap=getsockopt)
 target_link_options(test_sandbox PRIVATE -Wl,--wrap=syscall,--wrap=prctl)
 target_link_options(test_hub_client PRIVATE -Wl,--wrap=http_client_poll)
 target_link_options(test_preview PRIVATE -Wl,--wrap=file_store_open,--wrap=engine_get_info,--wrap=engine_preview
