@@ -243,7 +243,7 @@ static void write_json(log_level level, const char *area, const char *message)
 
 void log_write(log_level level, const char *area, const char *format, ...)
 {
-    if (level < log_get_level() || level < LOG_DEBUG || level >= LOG_OFF) {
+    if (level < log_get_level() || level >= LOG_OFF) {
         return;
     }
     char message[MESSAGE_MAX_BYTES];

@@ -50,7 +50,7 @@ static FILE *open_below(const char *root, const char *format, const char *a, con
  * without one. Closes the file. */
 static size_t number_of(FILE *f, const char *word)
 {
-    unsigned long long n = 0;
+    size_t n = 0;
     bool found = false;
     char line[LINE_MAX_BYTES];
     const size_t len = strlen(word);
@@ -62,7 +62,7 @@ static size_t number_of(FILE *f, const char *word)
     if (f) {
         fclose(f);
     }
-    return found && n < SIZE_MAX ? (size_t)n : SIZE_MAX;
+    return found ? n : SIZE_MAX;
 }
 
 /* The files of a control group's memory in either version of the interface. */
@@ -104,10 +104,10 @@ static void read_groups(memory_state *m, const char *root, const group_files *fi
             const size_t left = limit > used ? limit - used : 0;
             m->available = left < m->available ? left : m->available;
         }
-        char *last = strrchr(group, '/');
-        if (!last || strcmp(group, "/") == 0) {
+        if (strcmp(group, "/") == 0) {
             break;
         }
+        char *last = strrchr(group, '/'); /* it begins with one */
         last[last == group ? 1 : 0] = '\0';
     }
 }

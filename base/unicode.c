@@ -166,7 +166,7 @@ static size_t decompose(utf8proc_int32_t parts[DECOMPOSED_MAX], uint32_t c, int 
     return (size_t)n;
 }
 
-/* Appends the NFC of a slice that does not interact with its neighbours. */
+/* Appends the NFC of a slice, of a character at least, that does not interact with its neighbours. */
 static void compose_slice(bytes *out, code_points *p, const char *text, size_t len)
 {
     p->len = 0;
@@ -179,9 +179,6 @@ static void compose_slice(bytes *out, code_points *p, const char *text, size_t l
             bytes_fail_memory(out);
             return;
         }
-    }
-    if (p->len == 0) {
-        return;
     }
     if (!order_marks(p)) {
         bytes_fail_memory(out);
@@ -330,7 +327,7 @@ static bool is_final_sigma(const char *text, size_t len, size_t at, bool letter_
     if (at < len) {
         utf8_decode(text + at, len - at, &next);
     }
-    return letter_before && !(next && unicode_is_alpha(next));
+    return letter_before && !unicode_is_alpha(next);
 }
 
 void unicode_convert(bytes *out, const char *text, size_t len, unicode_case to)

@@ -60,6 +60,19 @@ static void test_cut(void)
         CHECK(strlen(d.text) < ERR_TEXT_MAX && strncmp(d.text, "where: ", 7) == 0);
         CHECK(utf8_valid(d.text, strlen(d.text)));
     }
+    memset(text, '\x80', sizeof text - 1); /* no character begins here */
+    err_set(&d, ERR_INVALID, "%s", text);
+    CHECK_STR(d.text, "");
+    for (size_t n = ERR_TEXT_MAX - 2; n < sizeof text; n++) { /* what fits is whole */
+        memset(text, 'q', n);
+        text[n] = '\0';
+        err_set(&d, ERR_INVALID, "%s", text);
+        CHECK_INT(strlen(d.text), n < ERR_TEXT_MAX ? n : ERR_TEXT_MAX - 1);
+        err_set(&d, ERR_INVALID, "z");
+        err_prefix(&d, ERR_INVALID, "%s", text);
+        CHECK_INT(strlen(d.text), n + 3 < ERR_TEXT_MAX ? n + 3 : ERR_TEXT_MAX - 1);
+        CHECK(n < ERR_TEXT_MAX - 1 || d.text[ERR_TEXT_MAX - 2] == 'q');
+    }
     memset(text, 'p', sizeof text - 1);
     err_set_param(&d, ERR_INVALID, text, text, "x");
     CHECK_INT(strlen(d.param), ERR_PARAM_MAX - 1);

@@ -90,6 +90,47 @@ static void test_join(void)
     CHECK(!file_join(out, sizeof out, "abcd", "efg"));
     CHECK(file_join(out, sizeof out, "/", "x"));
     CHECK_STR(out, "/x");
+    CHECK(file_join(out, sizeof out, "", "x"));
+    CHECK_STR(out, "/x");
+    CHECK(file_join(out, sizeof out, "abc", "efg"));
+    CHECK_STR(out, "abc/efg");
+    CHECK(file_join(out, sizeof out, "", ""));
+    CHECK_STR(out, "/");
+}
+
+/* Names that lead nowhere, and reading that ends early. */
+static void test_refused(void)
+{
+    char path[256], other[300];
+    err_detail d = {0};
+    bytes b;
+    bytes_init(&b, 64);
+    make("e", "12345678", path, sizeof path);
+    CHECK(file_join(other, sizeof other, path, "below"));
+    CHECK_INT(file_read(&b, other, &d), ERR_NOT_FOUND);
+    CHECK(strstr(d.text, "e/below: no such file") != NULL);
+    CHECK(file_join(other, sizeof other, dir, "circle"));
+    CHECK(symlink("circle", other) == 0);
+    CHECK_INT(file_read(&b, other, &d), ERR_IO);
+    CHECK(strstr(d.text, "circle: cannot open: ") != NULL);
+    remove(other);
+    static const struct {
+        int error;
+        err_code err;
+    } CASES[] = {{EINTR, ERR_OK}, {EIO, ERR_IO}};
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        for (int n = 1; n <= 2; n++) { /* of what is there, and of the end */
+            bytes_clear(&b);
+            failing_with = CASES[i].error;
+            one_fails("read", n);
+            CHECK_INT(file_read(&b, path, &d), CASES[i].err);
+            CHECK(one_fails_over());
+            CHECK_STR(bytes_str(&b), CASES[i].err && n == 1 ? "" : "12345678");
+        }
+    }
+    CHECK(strstr(d.text, "e: cannot read: ") != NULL);
+    bytes_deinit(&b);
+    remove(path);
 }
 
 static void test_all_bytes(void)
@@ -160,6 +201,7 @@ int main(void)
     test_read();
     test_map();
     test_join();
+    test_refused();
     test_all_bytes();
     test_interrupted();
     rmdir(dir);

@@ -1,9 +1,18 @@
 /* hash: the published SHA-256 examples (FIPS 180-4), ids that differ and have their form. */
 #include "base/hash.h"
 
+#include <errno.h>
+#include <openssl/evp.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/size.h"
 #include "tests/check.h"
+#include "tests/one_fails.h"
 
 static void check_sha(const void *data, size_t n, const char *expected)
 {
@@ -84,6 +93,79 @@ static void test_ids(void)
     CHECK(hash_random_u64() != hash_random_u64());
 }
 
+/* What the system's generator says, byte by byte, while every other call fails. */
+static bool is_counting;
+static uint8_t n_random;
+
+ssize_t __real_getrandom(void *to, size_t n, unsigned flags);
+ssize_t __wrap_getrandom(void *to, size_t n, unsigned flags);
+ssize_t __wrap_getrandom(void *to, size_t n, unsigned flags)
+{
+    static bool fails;
+    if (!is_counting) {
+        return __real_getrandom(to, n, flags);
+    }
+    fails = !fails;
+    if (fails || n == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    *(uint8_t *)to = n_random++;
+    return 1;
+}
+
+static void test_random(void)
+{
+    char id[64];
+    is_counting = true;
+    hash_random_id(id, sizeof id, "r_");
+    CHECK_STR(id, "r_000102030405060708090a0b0c0d0e0f");
+    n_random = 1;
+    const uint64_t value = hash_random_u64();
+    CHECK(memcmp(&value, "\1\2\3\4\5\6\7\x08", 8) == 0);
+    is_counting = false;
+}
+
+/* A library that refuses: there is no stream, and no sum is made up. */
+ONE_FAILS(EVP_MD_CTX *, EVP_MD_CTX_new, (void), (), NULL)
+ONE_FAILS(int, EVP_DigestInit_ex, (EVP_MD_CTX * c, const EVP_MD *kind, ENGINE *by), (c, kind, by), 0)
+ONE_FAILS(int, EVP_DigestUpdate, (EVP_MD_CTX * c, const void *data, size_t n), (c, data, n), 0)
+ONE_FAILS(int, EVP_DigestFinal_ex, (EVP_MD_CTX * c, unsigned char *out, unsigned *n), (c, out, n), 0)
+ONE_FAILS(int, EVP_Digest,
+          (const void *data, size_t n, unsigned char *out, unsigned *length, const EVP_MD *kind, ENGINE *by),
+          (data, n, out, length, kind, by), 0)
+
+static void test_refused(void)
+{
+    static const char *const BEFORE[] = {"EVP_MD_CTX_new", "EVP_DigestInit_ex"}, *const LATER[] = {
+                                                                                     "EVP_DigestUpdate",
+                                                                                     "EVP_DigestFinal_ex",
+                                                                                     "EVP_Digest"};
+    for (size_t i = 0; i < ARRAY_LEN(BEFORE); i++) {
+        one_fails(BEFORE[i], 1);
+        CHECK(!hash_stream_create() && one_fails_over());
+        one_fails(BEFORE[i], 1);
+        CHECK(!hash_stream_create_git(1) && one_fails_over());
+    }
+    for (size_t i = 0; i < ARRAY_LEN(LATER); i++) {
+        const pid_t pid = fork();
+        int status = 0;
+        if (pid == 0) {
+            uint8_t digest[HASH_BYTES];
+            signal(SIGABRT, SIG_DFL);
+            (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+            one_fails(LATER[i], 1);
+            hash_stream *h = hash_stream_create();
+            hash_stream_add(h, "abc", 3);
+            hash_stream_end(h, digest);
+            hash_sha256(digest, "abc", 3);
+            _exit(0);
+        }
+        CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    }
+}
+
 static void test_clock(void)
 {
     int64_t a = clock_ns();
@@ -108,6 +190,8 @@ int main(void)
     test_streams();
     test_parse_hex();
     test_ids();
+    test_random();
+    test_refused();
     test_clock();
     test_size();
     CHECK_DONE();

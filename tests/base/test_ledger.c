@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "base/compiler.h"
+#include "base/limits.h"
 #include "tests/check.h"
 
 /* Stands in front of that of the C library, for test_no_clock. */
@@ -30,6 +32,17 @@ int pthread_cond_broadcast(pthread_cond_t *condition)
     *(void **)&real = dlsym(RTLD_NEXT, "pthread_cond_broadcast");
     n_calls++;
     return real(condition);
+}
+
+/* The clock of those who wait: it goes on by a step when it is asked. */
+static atomic_int clock_step, n_asked;
+static atomic_llong clock_now;
+
+double __wrap_clock_ms(void);
+double __wrap_clock_ms(void)
+{
+    n_asked++;
+    return (double)(clock_now += clock_step);
 }
 
 /* Nothing is left of it, either, which the sanitizer for leaks would say. */
@@ -94,7 +107,11 @@ static void test_no_room(void)
     const int calls = n_calls;
     CHECK_INT(ledger_take(&b, "this", 1, &(ledger_patience){.cancelled = always}, &d), ERR_CANCELLED);
     CHECK(n_calls > calls); /* who stands behind it in line may fit */
+    clock_step = LIMIT_MEMORY_WAIT_MS / 4;
+    n_asked = 0;
     CHECK_INT(ledger_take(&b, "this", 3 << 20, NULL, &d), ERR_BUSY);
+    CHECK_INT(n_asked, 1 + 5); /* the fourth time it has just waited as long as it may */
+    clock_step = 0;
     CHECK_STR(d.name, "memory_busy");
     CHECK_STR(d.text,
               "the memory for requests is in use (this would take 3 MiB of 10 MiB); try again in a moment");
@@ -147,6 +164,76 @@ static void test_order(void)
     CHECK_INT(large.place, 0);
     CHECK_INT(small.place, 1);
     CHECK_INT(ledger_get_status(l).used, 0);
+    ledger_destroy(l);
+}
+
+typedef struct waiting {
+    ledger *l;
+    size_t bytes;
+    atomic_bool is_cancelled;
+    err_code err;
+    pthread_t thread;
+} waiting;
+
+static bool is_cancelled(void *ctx)
+{
+    return atomic_load(&((waiting *)ctx)->is_cancelled);
+}
+
+static void *wait_in_line(void *ctx)
+{
+    waiting *w = ctx;
+    ledger_hold h = {.ledger = w->l};
+    w->err = ledger_take(&h, "this", w->bytes, &(ledger_patience){.cancelled = is_cancelled, .ctx = w}, NULL);
+    ledger_give_all(&h);
+    return NULL;
+}
+
+static void begin_waiting(waiting *w, size_t n_before)
+{
+    CHECK(pthread_create(&w->thread, NULL, wait_in_line, w) == 0);
+    while (ledger_get_status(w->l).n_waited <= n_before) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
+/* Who leaves from the middle of the line takes nobody along; as long as somebody waits memory is short for all; and a higher
+ * limit is room, too. */
+static void test_line(void)
+{
+    ledger *l = ledger_create(10);
+    ledger_hold a = {.ledger = l};
+    waiting w[] = {{.l = l, .bytes = 10}, {.l = l, .bytes = 9}, {.l = l, .bytes = 8}};
+    CHECK(!ledger_is_short(NULL, SIZE_MAX));
+    CHECK(!ledger_is_short(l, 10) && ledger_is_short(l, 11));
+    CHECK(ledger_try(&a, 4));
+    CHECK(!ledger_is_short(l, 6) && ledger_is_short(l, 7));
+    for (size_t i = 0; i < ARRAY_LEN(w); i++) {
+        begin_waiting(&w[i], i);
+    }
+    CHECK(ledger_is_short(l, 1) && ledger_is_short(l, 0)); /* there is room, but not for the first in line */
+    CHECK(ledger_try(&a, 6));                              /* who does not wait may take it */
+    ledger_give(&a, 6);
+    atomic_store(&w[1].is_cancelled, true);
+    pthread_join(w[1].thread, NULL);
+    CHECK_INT(w[1].err, ERR_CANCELLED);
+    ledger_set_limit(l, 14);
+    pthread_join(w[0].thread, NULL);
+    pthread_join(w[2].thread, NULL);
+    CHECK(w[0].err == ERR_OK && w[2].err == ERR_OK);
+    const ledger_status s = ledger_get_status(l);
+    CHECK(s.used == 4 && s.limit == 14 && s.n_waited == 3 && s.n_refused == 0 && s.peak == 14);
+    CHECK(!ledger_is_short(l, 10));
+    /* What one has is more than there may be by now: it is told at once. */
+    err_detail d = {0};
+    ledger_set_limit(l, 3);
+    CHECK_INT(ledger_take(&a, "this", 1, NULL, &d), ERR_LIMIT);
+    CHECK(ledger_is_short(l, 0));
+    ledger_set_limit(l, 4);
+    CHECK_INT(ledger_take(&a, "this", 1, NULL, &d), ERR_LIMIT);
+    CHECK_OK(ledger_take(&a, "nothing", 0, &(ledger_patience){0}, &d), d);
+    CHECK_INT(ledger_get_status(l).n_refused, 2);
+    ledger_give_all(&a);
     ledger_destroy(l);
 }
 
@@ -205,6 +292,7 @@ int main(void)
     test_one_thread();
     test_no_room();
     test_order();
+    test_line();
     test_many_threads();
     CHECK_DONE();
 }

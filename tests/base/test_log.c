@@ -49,6 +49,17 @@ static void test_levels(bytes *out)
     log_debug("eng", "shown %d", 2);
     captured(out);
     CHECK(strstr(bytes_str(out), "hidden") == NULL);
+    capture();
+    log_write(LOG_OFF, "srv", "no level of a line");
+    log_write((log_level)(LOG_OFF + 1), "srv", "nor this");
+    log_set_level(LOG_ERROR);
+    log_error("srv", "the last");
+    log_warn("srv", "hidden");
+    log_set_level(LOG_DEBUG);
+    bytes last = bytes_empty(1 << 16);
+    captured(&last);
+    CHECK(last.len > 0 && strcmp(strchr(bytes_str(&last), 'Z'), "Z ERROR srv the last\n") == 0);
+    bytes_deinit(&last);
     CHECK(strstr(bytes_str(out), "Z INFO srv shown 1\n") != NULL);
     CHECK(strstr(bytes_str(out), "Z DEBUG eng shown 2\n") != NULL);
     int y, mo, d, h, mi, s, ms;
@@ -72,6 +83,28 @@ static void test_forging(bytes *out)
     CHECK_INT(count_lines(out), 1);
     CHECK(strstr(bytes_str(out), "name=x\\x0a2026") != NULL);
     CHECK(strstr(bytes_str(out), "forged\\x0d\\x1b[2J\\x7f\\x85 \xC3\xA9\n") != NULL);
+
+    capture(); /* what begins as a control character of two bytes and is none */
+    log_info("srv", "a\xC2\x7F b\xC2\x80 c\xC2\x9F d\xC2\xA0 e\xC2z f\xC2");
+    captured(out);
+    CHECK(strstr(bytes_str(out), " a\xC2\\x7f b\\x80 c\\x9f d\xC2\xA0 e\xC2z f\xC2\n") != NULL);
+
+    /* An area that fills the line leaves no room for a message; one that leaves some is followed by as much as fits. */
+    for (int n = 4060; n < 4110; n++) {
+        static char area[4200];
+        memset(area, 'a', sizeof area);
+        area[n] = '\0';
+        capture();
+        log_info(area, "%s", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
+        captured(out);
+        const char *said = strchr(bytes_str(out), 'a');
+        CHECK_INT(out->len, 4096);
+        const size_t n_area = strspn(said, "a"), n_message = strspn(said + n_area + 1, "b");
+        CHECK_INT(n_area,
+                  n < 4064 ? n : 4064); /* 30 of the line's bytes are its time and level, and two an end */
+        CHECK_STR(said + n_area + 1 + n_message, "\n");
+        CHECK_INT(said[n_area], ' ');
+    }
 
     char *huge = malloc(100001);
     memset(huge, '\n', 100000);
@@ -154,6 +187,38 @@ static void test_json(bytes *out)
     CHECK_INT(json_len(root), 4 + 5);
     json_free(doc);
 
+    /* A number is one from its begin to its end, and has an end. */
+    capture();
+    log_set_format(LOG_JSON);
+    char nines[401];
+    memset(nines, '9', 400);
+    nines[400] = '\0';
+    log_warn("srv", "a=1-2 b=1.2.3 c=- d=%s e=-7 f=.5 g=1.", nines);
+    log_set_format(LOG_TEXT);
+    captured(out);
+    CHECK_OK(json_parse(&doc, out->data, out->len, 4, &d), d);
+    root = json_root(doc);
+    CHECK_STR(json_str(json_get(root, "a"), ""), "1-2");
+    CHECK_STR(json_str(json_get(root, "b"), ""), "1.2.3");
+    CHECK_STR(json_str(json_get(root, "c"), ""), "-");
+    CHECK_STR(json_str(json_get(root, "d"), ""), nines);
+    CHECK_NEAR(json_num(json_get(root, "e"), 0), -7, 0);
+    CHECK_NEAR(json_num(json_get(root, "f"), 0), 0.5, 0);
+    CHECK_NEAR(json_num(json_get(root, "g"), 0), 1, 0);
+    json_free(doc);
+
+    /* A line that would be longer than a line may be is none. */
+    static char long_value[2001];
+    memset(long_value, 1, 2000);
+    capture();
+    log_set_format(LOG_JSON);
+    log_warn("srv", "a=%s", long_value);
+    log_warn("srv", "a=%.200s", long_value);
+    log_set_format(LOG_TEXT);
+    captured(out);
+    CHECK_INT(count_lines(out), 1);
+    CHECK(out->len > 2 * 6 * 200 && out->len < 3 * 6 * 200);
+
     /* None of the words that every line has; a line said twice has the same members, and there are at most 20. */
     static const struct {
         const char *said;
@@ -186,6 +251,12 @@ static void test_journal(bytes *out)
     CHECK(fstat(STDERR_FILENO, &st) == 0);
     snprintf(here, sizeof here, "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
     setenv("JOURNAL_STREAM", here, 1);
+    CHECK(log_is_journal());
+    const int kept = dup(STDERR_FILENO);
+    close(STDERR_FILENO); /* there is no standard error */
+    CHECK(!log_is_journal());
+    dup2(kept, STDERR_FILENO);
+    close(kept);
     CHECK(log_is_journal());
     setenv("JOURNAL_STREAM", "8:1", 1);
     CHECK(!log_is_journal());

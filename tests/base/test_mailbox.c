@@ -35,9 +35,12 @@ static void test_single_thread(void)
     CHECK_INT(dropped, 4);
     mailbox_destroy(NULL, NULL);
 
-    mb = mailbox_create(1);
-    CHECK(mailbox_push(mb, &n[0]));
-    mailbox_destroy(mb, NULL);
+    for (size_t cap = 0; cap <= 1; cap++) { /* there is always room for one */
+        mb = mailbox_create(cap);
+        CHECK(mailbox_push(mb, &n[0]));
+        CHECK(!mailbox_push(mb, &n[1]));
+        mailbox_destroy(mb, NULL);
+    }
 }
 
 static void test_wait(void)

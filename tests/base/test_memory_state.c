@@ -57,6 +57,19 @@ static void test_stalls(void)
     system_file(root, "/sys/fs/cgroup/a/memory.pressure", "some avg10=1.00\nfull avg10=-1e99 total=0\n");
     m = memory_read_state(root);
     CHECK(m.stalled == 0);
+    static const struct {
+        const char *text;
+        double stalled;
+    } CASES[] = {{"full avg10=100\n", 1},
+                 {"full avg10=100.5\n", 0},
+                 {"full avg10=0\n", 0},
+                 {"full avg10=nan\n", 0},
+                 {"", 0}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        system_file(root, "/sys/fs/cgroup/a/memory.pressure", CASES[i].text);
+        m = memory_read_state(root);
+        CHECK(m.stalled == CASES[i].stalled);
+    }
 }
 
 /* Version 2: the tightest of the groups up to the root counts; pages of files can be dropped. */
@@ -70,6 +83,19 @@ static void test_groups(void)
     system_file(root, "/sys/fs/cgroup/user/parley/memory.current", "1048576\n");
     memory_state m = memory_read_state(root);
     CHECK(m.total == 8192 * MIB && m.available == 4096 * MIB);
+    /* A group whose use nobody knows, or a limit that is all there is, says nothing. */
+    system_file(root, "/sys/fs/cgroup/user/memory.max", "1073741824\n");
+    m = memory_read_state(root);
+    CHECK(m.total == 8192 * MIB && m.available == 4096 * MIB);
+    system_file(root, "/sys/fs/cgroup/user/memory.max", "18446744073709551615\n");
+    system_file(root, "/sys/fs/cgroup/user/memory.current", "1\n");
+    m = memory_read_state(root);
+    CHECK(m.total == 8192 * MIB && m.available == 4096 * MIB);
+    /* Lines of no group, in front of the one that is. */
+    system_file(root, "/proc/self/cgroup", "nonsense\n1:memory\n0::user\n\n7:memory:\n0::/user/parley\n");
+    system_file(root, "/sys/fs/cgroup/user/memory.max", "1073741824\n");
+    m = memory_read_state(root);
+    CHECK(m.total == 1024 * MIB && m.available == 1024 * MIB - 1);
 
     system_file(root, "/sys/fs/cgroup/user/memory.max", "1073741824\n");    /* 1024 MiB */
     system_file(root, "/sys/fs/cgroup/user/memory.current", "838860800\n"); /* 800 MiB */

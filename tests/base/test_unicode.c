@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "base/compiler.h"
 #include "base/utf8.h"
 #include "tests/check.h"
 #include "tests/guard.h"
@@ -115,6 +116,62 @@ static void test_space_and_case(void)
     CHECK(unicode_is_decimal('0') && unicode_is_decimal(0x663) && unicode_is_digit(0x663));
 }
 
+/* White space, of all characters. */
+static void test_all_spaces(void)
+{
+    static const uint32_t RANGES[][2] = {
+        {0x09, 0x0D},     {0x1C, 0x20},     {0x85, 0x85},     {0xA0, 0xA0},     {0x1680, 0x1680},
+        {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}};
+    size_t wrong = 0, next = 0;
+    for (uint32_t c = 0; c <= 0x10FFFF; c++) {
+        next += next < ARRAY_LEN(RANGES) && c > RANGES[next][1];
+        wrong += unicode_is_space(c) != (next < ARRAY_LEN(RANGES) && c >= RANGES[next][0]);
+    }
+    CHECK_INT(wrong, 0);
+    static const uint32_t SHOWN[] = {' ', '!', '~', 0xA1, 0xE9, 0x300, 0x4E2D, 0x1F600},
+                          HIDDEN[] = {0,     9,      0x1F,   0x7F,   0xA0,   0xAD,
+                                      0x378, 0x2028, 0x2029, 0x3000, 0xE000, 0x10FFFF};
+    for (size_t i = 0; i < ARRAY_LEN(SHOWN); i++) {
+        CHECK(unicode_is_printable(SHOWN[i]));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(HIDDEN); i++) {
+        CHECK(!unicode_is_printable(HIDDEN[i]));
+    }
+}
+
+/* Characters that become several, as Python has them; and the sigma at the end of a word. */
+static void test_several(void)
+{
+    static const char *const CASES[][3] = {
+        {"\u00DF", "SS", "Ss"},           {"\u0149", "\u02BCN", "\u02BCN"},
+        {"\u01F0", "J\u030C", "J\u030C"}, {"\u0587", "\u0535\u0552", "\u0535\u0582"},
+        {"\u1E96", "H\u0331", "H\u0331"}, {"\u1E97", "T\u0308", "T\u0308"},
+        {"\u1E98", "W\u030A", "W\u030A"}, {"\u1E99", "Y\u030A", "Y\u030A"},
+        {"\u1E9A", "A\u02BE", "A\u02BE"}, {"\uFB00", "FF", "Ff"},
+        {"\uFB01", "FI", "Fi"},           {"\uFB02", "FL", "Fl"},
+        {"\uFB03", "FFI", "Ffi"},         {"\uFB04", "FFL", "Ffl"},
+        {"\uFB05", "ST", "St"},           {"\uFB06", "ST", "St"},
+        {"\u01C6", "\u01C4", "\u01C5"},   {"\u00DE", "\u00DE", "\u00DE"},
+        {"\u00E0", "\u00C0", "\u00C0"}};
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        bytes title = bytes_empty(64);
+        uint32_t c = 0;
+        CHECK_STR(convert(CASES[i][0], UNICODE_UPPER), CASES[i][1]);
+        utf8_decode(CASES[i][0], strlen(CASES[i][0]), &c);
+        unicode_append_case(&title, c, UNICODE_TITLE);
+        CHECK_STR(bytes_str(&title), CASES[i][2]);
+        bytes_deinit(&title);
+    }
+    CHECK_STR(convert("\u0130@[`{", UNICODE_LOWER), "i\u0307@[`{");
+    CHECK_STR(convert("AZaz@[`{", UNICODE_LOWER), "azaz@[`{");
+    CHECK_STR(convert("AZaz@[`{", UNICODE_UPPER), "AZAZ@[`{");
+    CHECK_STR(convert("a\u03A3", UNICODE_LOWER), "a\u03C2");
+    CHECK_STR(convert("Z\u03A3.", UNICODE_LOWER), "z\u03C2.");
+    CHECK_STR(convert("1\u03A3", UNICODE_LOWER), "1\u03C3");
+    CHECK_STR(convert("\u00E9\u03A3x\u00D7\u03A3", UNICODE_LOWER), "\u00E9\u03C3x\u00D7\u03C3");
+    CHECK_STR(convert("\u03A3a", UNICODE_LOWER), "\u03C3a");
+}
+
 /* Nothing behind a text is read: each ends where memory does, cut at every byte. */
 static void test_ends(void)
 {
@@ -149,5 +206,7 @@ int main(void)
     test_idempotent();
     test_long_run();
     test_space_and_case();
+    test_all_spaces();
+    test_several();
     CHECK_DONE();
 }
