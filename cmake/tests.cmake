@@ -273,6 +273,7 @@ target_link_options(test_numa PRIVATE -Wl,--wrap=calloc,--wrap=pthread_create,--
 target_link_options(test_chat_line PRIVATE -Wl,--wrap=read,--wrap=eventfd,--wrap=el_insertstr,--wrap=el_init,--wrap=history_init)
 target_link_options(test_options PRIVATE -Wl,--wrap=arena_create,--wrap=arena_alloc,--wrap=arena_calloc,--wrap=arena_strdup
     -Wl,--wrap=access,--wrap=file_read)
+target_link_options(test_start_again PRIVATE -Wl,--wrap=opendir,--wrap=readlink,--wrap=execv,--wrap=engine_wanted_blas)
 target_link_options(test_pull_bars PRIVATE -Wl,--wrap=calloc)
 target_link_options(test_commands PRIVATE -Wl,--wrap=lstat)
 target_link_options(test_history_queue PRIVATE -Wl,--wrap=pthread_create)
