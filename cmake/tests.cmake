@@ -221,6 +221,7 @@ target_link_options(test_hub_client PRIVATE -Wl,--wrap=http_client_poll)
 target_link_options(test_preview PRIVATE -Wl,--wrap=file_store_open,--wrap=engine_get_info,--wrap=engine_preview
     -Wl,--wrap=media_copier_preview)
 target_link_options(test_remote_ends PRIVATE -Wl,--wrap=remote_get)
+target_link_options(test_remote_get PRIVATE -Wl,--wrap=fetch_get)
 target_link_options(test_mcp_wait PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=pthread_cond_timedwait,--wrap=clock_ms,--wrap=strdup)
 target_link_options(test_mcp_pages PRIVATE -Wl,--wrap=iconv_open)
 set(failing malloc realloc strdup fdopendir fstat openat __openat_2 read readdir closedir fstatat clock_ms mcp_decode)

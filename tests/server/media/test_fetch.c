@@ -103,6 +103,73 @@ static void test_ends(const char *url)
     }
 }
 
+/* An address that is as long as there is room for, and a longer one, which is no redirect. */
+static void test_long_redirect(const char *url)
+{
+    for (size_t n = FETCH_URL_MAX - 1; n <= FETCH_URL_MAX; n++) {
+        static char redirect[FETCH_URL_MAX + 200];
+        fetch_reply reply;
+        snprintf(redirect, sizeof redirect, STATUS("302 Found", "Location: http://h/%0*d\r\n") CUT,
+                 (int)(n - strlen("http://h/")), 0);
+        says = redirect;
+        may_write = may_connect = true;
+        cancels_at = 0;
+        const fetch_end end = fetch_get(&reply, &(fetch_order){.url = url,
+                                                               .timeout_ms = 5000,
+                                                               .max_bytes = MOST,
+                                                               .may_connect = on_connect,
+                                                               .write = on_write,
+                                                               .cancelled = is_cancelled});
+        CHECK_INT(end, n < FETCH_URL_MAX ? FETCH_REDIRECT : FETCH_STATUS);
+        CHECK_INT(strlen(reply.redirect), n < FETCH_URL_MAX ? n : 0);
+        CHECK_INT(reply.status, 302);
+    }
+}
+
+static void test_parse(void)
+{
+    static const struct {
+        const char *url, *host; /* NULL: it is none */
+        bool is_secure;
+    } ROWS[] = {{"http://h", "h", false},
+                {"https://h", "h", true},
+                {"HTTPS://Example.ORG:8443/a?b#c", "example.org", true},
+                {"http://1.2.3.4/", "1.2.3.4", false},
+                {"http://[::1]:8080/a", "::1", false},
+                {"http://[FD00::7]", "fd00::7", false},
+                {"http://h:0", "h", false},
+                {"ftp://h/", NULL, false},
+                {"file:///a", NULL, false},
+                {"http://u@h/", NULL, false},
+                {"http://u:p@h/", NULL, false},
+                {"http://", NULL, false},
+                {"http://[", NULL, false},
+                {"http://[]/", NULL, false},
+                {"h/a", NULL, false},
+                {"data:,a", NULL, false},
+                {"", NULL, false}};
+    static char longest[FETCH_URL_MAX + 1], host[FETCH_HOST_MAX + 20];
+    fetch_target t;
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        const bool is_one = fetch_parse(&t, ROWS[i].url);
+        if (is_one != (ROWS[i].host != NULL) || (is_one && strcmp(t.host, ROWS[i].host) != 0)) {
+            fprintf(stderr, "%s\n", ROWS[i].url);
+            CHECK(!"what is read of an address");
+        }
+        CHECK(!t.is_short);
+        CHECK(!is_one || t.is_secure == ROWS[i].is_secure);
+    }
+    for (size_t n = FETCH_URL_MAX - 1; n <= FETCH_URL_MAX; n++) {
+        snprintf(longest, sizeof longest, "http://h/%0*d", (int)(n - strlen("http://h/")), 0);
+        CHECK_INT(fetch_parse(&t, longest), n < FETCH_URL_MAX);
+    }
+    for (size_t n = FETCH_HOST_MAX - 1; n <= FETCH_HOST_MAX; n++) {
+        snprintf(host, sizeof host, "http://a%0*d/", (int)(n - 1), 0);
+        CHECK_INT(fetch_parse(&t, host), n < FETCH_HOST_MAX);
+        CHECK(n >= FETCH_HOST_MAX || strlen(t.host) == n);
+    }
+}
+
 int main(void)
 {
     char url[64];
@@ -112,6 +179,8 @@ int main(void)
     made_up_world = made_up_serve;
     snprintf(url, sizeof url, "http://127.0.0.1:%d/a", made_up_listen(NULL));
     test_ends(url);
+    test_long_redirect(url);
+    test_parse();
     made_up_close();
     fetch_stop();
     CHECK_DONE();

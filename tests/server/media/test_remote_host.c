@@ -159,6 +159,13 @@ static void test_connections(void)
     CHECK(!remote_may_connect(REMOTE_PUBLIC, &here.any));
     CHECK(remote_may_connect(REMOTE_LOOPBACK, &here.any));
     CHECK(remote_may_connect(REMOTE_LOOPBACK, &here6.any));
+    const struct sockaddr_un local = {.sun_family = AF_UNIX};
+    CHECK(!remote_may_connect(REMOTE_LOOPBACK, (const struct sockaddr *)&local));
+    for (size_t i = 0; i < sizeof here6.v6.sin6_addr.s6_addr; i++) { /* one bit away from ::1 */
+        any_address near = here6;
+        near.v6.sin6_addr.s6_addr[i] ^= 2;
+        CHECK(!remote_may_connect(REMOTE_LOOPBACK, &near.any) || remote_address_is_public(&near.any));
+    }
     CHECK(!remote_may_connect(REMOTE_LOOPBACK, &private.any));
     CHECK(remote_may_connect(REMOTE_ANYWHERE, &private.any));
 }
@@ -178,6 +185,15 @@ static void test_rules(void)
     for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
         if (remote_rule_is_valid(BAD[i])) {
             check_fail(__FILE__, __LINE__, BAD[i]);
+        }
+    }
+    char longest[260];
+    for (int n = 252; n <= 255; n++) {
+        for (int k = 0; k < 2; k++) { /* of a host, and of those below it */
+            snprintf(longest, sizeof longest, "%s%0*d", k ? "*." : "", n, 0);
+            CHECK_INT(remote_rule_is_valid(longest), n <= 253);
+            const char *const rules[] = {longest};
+            CHECK_INT(remote_host_reach(rules, 1, longest), REMOTE_PUBLIC);
         }
     }
 }

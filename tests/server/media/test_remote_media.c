@@ -63,6 +63,7 @@ static void test_check(void)
     }
     err_detail d = {0};
     CHECK_INT(remote_media_check(NULL, "http://example.org/a", true, "p", &d), ERR_INVALID);
+    CHECK_INT(remote_media_check(NULL, "file://a", true, "p", NULL), ERR_INVALID);
 }
 
 static bool is_over(void *ctx)
@@ -186,6 +187,9 @@ static void test_places(void)
         CHECK_STR(d.name, "remote_media_refused");
     }
     CHECK(unlink(link) == 0);
+    CHECK_INT(fetch_below("/proc", CHAT_VIDEO, "file://meminfo", &d),
+              ERR_LIMIT); /* it holds more than it says */
+    CHECK_STR(d.name, "video_too_large");
 }
 
 /* Where a call of the system fails there is an error, and no descriptor is left. */
@@ -246,6 +250,10 @@ static void test_list(void)
     list[2].url = "file://3";
     CHECK_INT(remote_media_fetch(&rm, in, NULL, &d), ERR_INVALID);
     CHECK_STR(d.param, "p");
+    CHECK_INT(remote_media_fetch(&rm, in, NULL, NULL), ERR_INVALID);
+    list[0].url = "file://3"; /* what follows is not read */
+    list[2].url = "file://2";
+    CHECK_INT(remote_media_fetch(&rm, in, NULL, &d), ERR_INVALID);
     list[0].url = list[2].url = NULL;
     CHECK(!remote_media_wanted(in));
     part = (chat_part){.kind = CHAT_TEXT, .url = "file://1"};

@@ -329,6 +329,14 @@ static void test_many_parts(void)
     CHECK_INT(upload_part_end(up, f, &part, &d), ERR_LIMIT);
     CHECK_STR(d.name, "too_many_parts");
     CHECK_STR(d.text, "an upload may have 1024 parts");
+    static const char
+        *order[LIMIT_UPLOAD_PARTS + 1]; /* of which each is looked up only where there is room for all */
+    for (size_t i = 0; i <= LIMIT_UPLOAD_PARTS; i++) {
+        order[i] = up->parts[0].id;
+    }
+    CHECK_INT(uploads_assemble(&us, up, order, LIMIT_UPLOAD_PARTS, &d), ERR_INVALID);
+    CHECK_STR(d.name, "upload_incomplete");
+    CHECK_INT(uploads_assemble(&us, up, order, LIMIT_UPLOAD_PARTS + 1, &d), ERR_NOMEM);
     up->n_parts = 0;
     end_test();
 }
