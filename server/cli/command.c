@@ -20,10 +20,7 @@ const char *command_default_model(void)
         return NULL;
     }
     program[n] = '\0';
-    char *slash = strrchr(program, '/');
-    if (slash) {
-        *slash = '\0';
-    }
+    *strrchr(program, '/') = '\0'; /* the path is absolute */
     for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
         snprintf(path, sizeof path, "%s%s", program, PLACES[i]);
         if (access(path, R_OK) == 0) {
@@ -204,8 +201,8 @@ bool command_engine_options(engine_options *out, const options *o)
         .mmproj = o->mmproj,
         .template_file = o->chat_template_file,
         .reasoning_form = finds_reasoning ? NULL : o->reasoning_parser,
-        .published_history = o->template_history && strcmp(o->template_history, "published") == 0,
-        .hoist_system = o->late_system && strcmp(o->late_system, "hoist") == 0,
+        .published_history = strcmp(o->template_history, "published") == 0,
+        .hoist_system = strcmp(o->late_system, "hoist") == 0,
         .n_ctx = (int32_t)o->ctx_size,
         .n_parallel = o->command == COMMAND_SERVE ? (int32_t)o->parallel : 1,
         .n_queue = (int32_t)o->queue,

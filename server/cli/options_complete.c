@@ -6,9 +6,9 @@
 
 #include "server/cli/options_text.h"
 
-static bool takes_file(const option_row *r)
+static bool takes_file(const option_row *r) /* one with a value */
 {
-    return r->metavar && strcmp(r->metavar, "FILE") == 0;
+    return strcmp(r->metavar, "FILE") == 0;
 }
 
 static bool takes_folder(const option_row *r)

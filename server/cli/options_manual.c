@@ -6,21 +6,11 @@
 
 enum { TEXT_BYTES = 512 };
 
-/* Roff: a backslash is \e, a dash that people type is \-, and a line must not begin with a dot or a
- * quote. */
+/* Roff: a dash that people type is \-. Texts of the tables have no backslash, and begin with no dot or quote. */
 static void print_roff(const char *text)
 {
-    const char *before = text;
     for (; *text; text++) {
-        if (*text == '\\') {
-            printf("\\e");
-        } else if (*text == '-') {
-            printf("\\-");
-        } else if (text == before && (*text == '.' || *text == '\'')) {
-            printf("\\&%c", *text);
-        } else {
-            putchar(*text);
-        }
+        printf(*text == '-' ? "\\-" : "%c", *text);
     }
 }
 

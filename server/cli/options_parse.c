@@ -204,8 +204,10 @@ static int parse(options *o, const command_row *c, int argc, char **argv, int at
     const char *config = o->config;
     options_set_standards(o, c);
     o->config = config;
-    if ((!config && !read_variable(o, option_find("config", strlen("config"), IN_EVERY), "config")) ||
-        !options_read_config(o, c) || !read_environment(o, c)) {
+    if (!config) { /* it may be any text */
+        (void)read_variable(o, option_find("config", strlen("config"), IN_EVERY), "config");
+    }
+    if (!options_read_config(o, c) || !read_environment(o, c)) {
         return OPTIONS_EXIT_USAGE;
     }
     code = read_line(o, c, argc, argv, at, true);

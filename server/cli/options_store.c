@@ -70,9 +70,10 @@ bool options_no_memory(void)
     return false;
 }
 
+/* Never a secret: those may be any text. */
 static bool refuse(const option_row *r, const char *text, const char *origin)
 {
-    fprintf(stderr, "parley: %s is \"%s\"; it takes ", origin, r->is_secret ? "..." : text);
+    fprintf(stderr, "parley: %s is \"%s\"; it takes ", origin, text);
     if (r->kind == OPTION_SWITCH) {
         fprintf(stderr, "on or off");
     } else if (r->kind == OPTION_CHOICE) {

@@ -96,14 +96,10 @@ static bool write_value(char *out, size_t cap, const options *o, const option_ro
     case OPTION_SWITCH:
         snprintf(out, cap, "%s", *(const bool *)field ? "on" : "off");
         return true;
-    case OPTION_TEXT:
-    case OPTION_LIST:
-    case OPTION_CHOICE:
+    default: /* a text: images and videos are of the line alone */
         text = *(const char *const *)field;
         snprintf(out, cap, "%s", text ? text : "");
         return text != NULL;
-    default:
-        return false;
     }
 }
 

@@ -295,6 +295,12 @@ static void test_names(void)
     one_fails("arena_strdup", one_fails_counted("arena_strdup")); /* those before are the catalog's */
     record(which, "parley run -m tiny --models-dir .", "without memory");
     CHECK(one_fails_over());
+    CHECK(chdir("..") == 0);
+    one_fails(NULL, 0);
+    record(which, "parley run -m families/glm4_moe --models-dir data", "in a folder of the folder");
+    one_fails("arena_strdup", one_fails_counted("arena_strdup"));
+    record(which, "parley run -m families/glm4_moe --models-dir data", "without memory");
+    CHECK(one_fails_over());
 }
 
 /* The demonstration model is beside the program, in one of some places. */
@@ -336,7 +342,8 @@ static void test_server(void)
                 {200, "no JSON"},
                 {401, "{}"},
                 {403, "{}"},
-                {500, "{}"}};
+                {500, "{}"},
+                {200, "{\"state\":\"loading\",\"uptime_s\":5}"}};
     char words[128];
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
         answers = true;

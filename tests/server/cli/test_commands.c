@@ -573,6 +573,12 @@ static void test_answer_options(void)
     CHECK(!e.cache_disk && !e.share_cache);
     options_deinit(&o);
 
+    o = line("parley --no-prefix-cache --cache-ram 7 --vision-cache 9");
+    CHECK(command_engine_options(&e, &o));
+    CHECK_INT(e.cache_mib, 0);
+    CHECK_INT(e.vision_cache_mib, 9);
+    options_deinit(&o);
+
     o = line("parley run --reasoning-parser auto"); /* one answer at a time, nothing is kept */
     CHECK(command_engine_options(&e, &o));
     CHECK_INT(e.n_parallel, 1);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
@@ -588,6 +589,12 @@ static void test_questions(void)
     feed("late", 4, true);
     record(command_run, "parley run -q What?", "the same in silence");
     is_silent = false;
+    int pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 && write(pair[1], "other", 5) == 5);
+    CHECK(dup2(pair[0], STDIN_FILENO) == STDIN_FILENO);
+    close(pair[0]);
+    close(pair[1]);
+    record(command_run, "parley run What?", "a socket, which is left alone");
     snprintf(words, sizeof words, "%s", "parley run Hi --image image");
     no_input();
     failure = ERR_INVALID;

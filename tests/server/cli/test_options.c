@@ -276,6 +276,8 @@ static void test_flags(void)
         const option_place place = strstr(LINE, word)      ? PLACE_LINE
                                    : strstr(NO_FILE, word) ? PLACE_NO_FILE
                                                            : PLACE_ANY;
+        CHECK(!rows[i].is_secret || rows[i].kind == OPTION_TEXT ||
+              rows[i].kind == OPTION_LIST); /* any text will do */
         if (rows[i].is_secret != (strstr(SECRET, word) != NULL) || rows[i].place != place) {
             check_fail(__FILE__, __LINE__, rows[i].name);
         }

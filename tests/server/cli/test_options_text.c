@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
+#include "base/compiler.h"
 #include "base/file.h"
 #include "server/cli/options_store.h"
 #include "tests/said.h"
@@ -246,6 +247,20 @@ static void print_manual(const char *page)
     said_end();
 }
 
+/* No text needs more of roff than its dashes. */
+static void test_texts(void)
+{
+    size_t n;
+    const option_row *rows = option_rows(&n);
+    for (size_t i = 0; i < n; i++) {
+        const char *const texts[] = {rows[i].name, rows[i].help, rows[i].more, rows[i].note,
+                                     rows[i].standard_text};
+        for (size_t k = 0; k < ARRAY_LEN(texts); k++) {
+            CHECK(!texts[k] || (!strchr(texts[k], '\\') && texts[k][0] != '.' && texts[k][0] != '\''));
+        }
+    }
+}
+
 static void test_manual(void)
 {
     print_manual("parley.1");
@@ -331,6 +346,7 @@ int main(void)
     test_bash();
     test_zsh();
     test_fish();
+    test_texts();
     test_manual();
     test_markdown();
     CHECK_DONE();
