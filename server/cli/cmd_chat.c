@@ -301,7 +301,7 @@ static bool run_command(chat *c, char *text)
         }
     }
     fprintf(stderr, "parley: there is no command /%.*s; /help lists them, and // asks what begins with /\n",
-            n > 40 ? 40 : (int)n, text);
+            (int)(n > 40 ? 40 : n), text);
     return true;
 }
 

@@ -3,9 +3,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "tests/alloc_fail.h"
 #include "tests/check.h"
 #include "tests/open_files.h"
@@ -359,6 +361,31 @@ static void test_short_memory(void)
     CHECK_INT(open_files(), open);
 }
 
+/* A writer where standard input is closed, so that its file has number 0; the longest name of a folder, and a longer one. */
+static void test_writer(void)
+{
+    enum { PATH = 4096, NAME = sizeof ".parley-upload-" - 1 + HASH_ID_CHARS };
+    static char dir[PATH + 1];
+    err_detail d = {0};
+    file_writer *w = NULL;
+    uint8_t hash[HASH_BYTES];
+    const int kept = dup(STDIN_FILENO);
+    close(STDIN_FILENO);
+    CHECK_OK(file_writer_create(&w, "/tmp", 3, &d), d);
+    CHECK_OK(file_writer_add(w, "abc", 3, &d), d);
+    close(file_writer_finish(w, hash));
+    CHECK(dup(kept) == STDIN_FILENO);
+    close(kept);
+    for (int n = PATH - NAME - 3; n < PATH - NAME; n++) { /* with a slash and a zero behind it */
+        snprintf(dir, sizeof dir, "/%0*d", n - 1, 0);
+        const bool fits = n + 1 + NAME + 1 <= PATH;
+        CHECK_INT(file_writer_create(&w, dir, 3, &d), fits ? ERR_IO : ERR_INVALID);
+        CHECK_STR(d.text, fits ? "the server could not store the upload; its disk may be full"
+                               : "the name of the upload folder is too long");
+        CHECK(w == NULL);
+    }
+}
+
 int main(void)
 {
     enum { FIRST = 1, SECOND = 2, SPARE = LIMIT_FILES_PER_KEY - LIMIT_FILE_CONTENTS_PER_KEY };
@@ -397,5 +424,7 @@ int main(void)
     test_everybody();
     test_model();
     test_short_memory();
+    log_set_level(LOG_OFF);
+    test_writer();
     CHECK_DONE();
 }
