@@ -122,7 +122,8 @@ static bool mark_live(const dfa_builder *b, bool *live)
     return ok;
 }
 
-/* Copies the live states of b to out, numbered anew; the start stays first. */
+/* Copies the live states of b to out, numbered anew. Each is reached from the start, so that where one is live the start is,
+ * too, and stays first. */
 static bool keep_live(const dfa_builder *b, dfa *out)
 {
     bool *live = malloc((size_t)b->n_states + 1);
@@ -130,7 +131,7 @@ static bool keep_live(const dfa_builder *b, dfa *out)
     bool ok = live && number && mark_live(b, live);
     if (ok) {
         for (int32_t q = 0; q < b->n_states; q++) {
-            number[q] = live[q] && live[0] ? (uint16_t)out->n_states++ : DFA_DEAD;
+            number[q] = live[q] ? (uint16_t)out->n_states++ : DFA_DEAD;
         }
         memcpy(out->classes, b->classes, sizeof out->classes);
         out->n_classes = b->n_classes;
@@ -185,13 +186,13 @@ static int32_t number_pair(dfa_builder *b, uint32_t *pairs, const dfa *da, const
                            int32_t qa, int32_t qb)
 {
     const uint32_t pair = (uint32_t)qa << 16 | (uint32_t)qb;
-    const uint64_t hash = (uint64_t)pair * 0x9e3779b97f4a7c15u >> 20;
-    for (int32_t q = dfa_builder_find(b, hash); q >= 0; q = dfa_builder_find_next(b, q, hash)) {
-        if (pairs[q] == pair) {
-            return q;
-        }
+    const uint64_t product = (uint64_t)pair * 0x9e3779b97f4a7c15u,
+                   hash = product ^ product >> 32; /* of no other pair */
+    int32_t q = dfa_builder_find(b, hash);
+    if (q >= 0) {
+        return q;
     }
-    const int32_t q = dfa_builder_add(b, hash);
+    q = dfa_builder_add(b, hash);
     if (q >= 0) {
         const bool in_b = qb != DFA_DEAD && db->accept[qb];
         pairs[q] = pair;

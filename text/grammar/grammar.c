@@ -167,7 +167,7 @@ static int32_t add_nfa(grammar *g, nfa *n)
     dfa d;
     const err_code err = nfa_determinize(n, &d, "a part", NULL);
     g->too_big = g->too_big || err == ERR_LIMIT;
-    g->failed = g->failed || (err != ERR_OK && err != ERR_LIMIT);
+    g->failed = g->failed || err == ERR_NOMEM;
     return err == ERR_OK ? grammar_automaton(g, &d) : GRAMMAR_NEVER;
 }
 
@@ -384,7 +384,7 @@ typedef struct height_search {
 
 static void found_height(height_search *h, int32_t node, int32_t height)
 {
-    if (height <= LIMIT_GRAMMAR_DEPTH && height < h->g->nodes[node].height) {
+    if (height <= LIMIT_GRAMMAR_DEPTH) {
         h->g->nodes[node].height = height;
         h->next[node] = h->head[height];
         h->head[height] = node;
@@ -503,7 +503,7 @@ static void find_classes(grammar *g)
         }
         split_classes(g, key);
     }
-    for (size_t i = 0; i < g->n_automata && g->n_classes < 256; i++) {
+    for (size_t i = 0; i < g->n_automata; i++) {
         split_classes(g, g->automata[i]->classes);
     }
     memset(key, 0, sizeof key);

@@ -87,14 +87,18 @@ static void too_large(schema_compiler *c)
     }
 }
 
-/* One step of a JSON pointer, `~0`, `~1` and percent escapes undone; a list is indexed. */
+/* One step of a JSON pointer, `~0`, `~1` and percent escapes undone; a list is indexed. A name of more than 1023 bytes is not
+ * found. */
 static const json *follow_step(const json *at, const char *step, size_t len, work_count *work)
 {
     char name[1024];
     size_t n = 0;
     (void)work_do(work, len + PLACE_STEPS);
-    for (size_t i = 0; i < len && n + 1 < sizeof name; i++) {
+    for (size_t i = 0; i < len; i++) {
         unsigned byte;
+        if (n + 1 == sizeof name) {
+            return NULL;
+        }
         if (step[i] == '~' && i + 1 < len) {
             name[n++] = step[++i] == '1' ? '/' : '~';
         } else if (step[i] == '%' && i + 2 < len && sscanf(step + i + 1, "%2x", &byte) == 1) {
@@ -135,7 +139,7 @@ static int compare_members(const void *a, const void *b)
 {
     const member *x = a, *y = b;
     const uintptr_t p = (uintptr_t)x->at->schema, q = (uintptr_t)y->at->schema;
-    return p != q ? (p > q) - (p < q) : (x->done > y->done) - (x->done < y->done);
+    return (p > q) - (p < q); /* none is a member twice */
 }
 
 static bool same_members(const conjunction *a, const member *members, size_t n, bool raw)
@@ -723,7 +727,7 @@ static void open_compiler(schema_compiler *c, const schema_target *target, const
                           err_detail *detail)
 {
     *c = (schema_compiler){.g = target->g,
-                           .root = target->root ? target->root : schema,
+                           .root = schema,
                            .path = target->path,
                            .close = target->close,
                            .work = grammar_work(target->g),

@@ -19,7 +19,6 @@
 
 typedef struct schema_target {
     grammar *g;
-    const json *root; /* what a $ref begins at; NULL: the schema itself */
     const char *path; /* where the schema stands in the request, for errors */
     /* NULL: JSON. Else the raw form that XML-like tool calls use: a string is written as it is up
      * to `close` (ASCII), which every value ends with; other values are JSON. */

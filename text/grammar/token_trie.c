@@ -37,7 +37,8 @@ static bool build(arena *a, trie_nodes *t, int32_t *same, size_t stride, const e
     for (size_t i = 0; i < n; i++) {
         n_nodes += (size_t)(entries[i].len - (i ? shared_bytes(&entries[i - 1], &entries[i]) : 0));
     }
-    t->nodes = n_nodes > INT32_MAX ? NULL : arena_alloc(a, (n_nodes + 1) * sizeof *t->nodes);
+    /* fewer than 2^31: a file has no more bytes than LIMIT_TOKENIZER_BYTES */
+    t->nodes = arena_alloc(a, (n_nodes + 1) * sizeof *t->nodes);
     if (!t->nodes) {
         return false;
     }

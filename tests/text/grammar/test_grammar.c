@@ -171,6 +171,14 @@ static const struct {
      "[5,5]|[]", "[6]"},
     {"{\"anyOf\":[{\"$ref\":\"#\"},{\"type\":\"null\"}]}", "null", "1|{}"},
     {"{\"type\":\"string\",\"nullable\":true}", "null|\"\"", "1"},
+    {"{\"allOf\":[{\"additionalProperties\":{\"type\":\"integer\"}},{\"properties\":{\"a\":{\"minimum\":3}}}]"
+     "}",
+     "{}|{\"a\":3}|{\"a\":3,\"b\":1}|{\"b\":1}", "{\"a\":2}|{\"b\":null}|{\"a\":3.5}"},
+    /* patterns that nothing satisfies */
+    {"{\"anyOf\":[{\"type\":\"null\"},{\"enum\":[\"a\",\"\"],\"pattern\":\"a^b\"}]}", "null", "\"a\"|\"\""},
+    {"{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"string\",\"allOf\":[{\"pattern\":\"a\"},{\"pattern\":\"$"
+     "a\"}]}]}",
+     "null", "\"a\"|\"\""},
     {"{\"title\":\"x\",\"default\":3,\"x-own\":[],\"type\":\"null\"}", "null", "3"},
     {"true", "1|\"\"|{\"a\":[1,{\"b\":null}]}|[]", "x|{a:1}|[1,]|{\"a\":1,,}"},
 };
@@ -238,6 +246,8 @@ static const struct {
      "schema"},
     {"{\"$ref\":\"#\"}", ERR_INVALID, "schema"},
     {"false", ERR_INVALID, "schema"},
+    {"{\"allOf\":[false,true]}", ERR_INVALID, "schema"},
+    {"{\"allOf\":[true,false]}", ERR_INVALID, "schema"},
     {"{\"type\":\"integer\",\"minimum\":5,\"maximum\":4}", ERR_INVALID, "schema"},
     {"{\"allOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}", ERR_INVALID, "schema"},
     {"{\"minProperties\":2,\"type\":\"object\"}", ERR_UNSUPPORTED, "schema.minProperties"},

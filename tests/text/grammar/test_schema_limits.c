@@ -149,6 +149,14 @@ static void test_limits(void)
         CHECK(n <= LIMIT_SCHEMA_PROPERTIES || strstr(d.text, "more than 5000 properties"));
         bytes_clear(&text);
     }
+    for (int n = LIMIT_SCHEMA_PROPERTIES; n <= LIMIT_SCHEMA_PROPERTIES + 1; n++) { /* none required */
+        write_list(&text, "{\"additionalProperties\":false,\"properties\":{", "\"p@\":false", "}}", n);
+        CHECK_INT(build(&text, NULL), n <= LIMIT_SCHEMA_PROPERTIES ? ERR_OK : ERR_LIMIT);
+        CHECK_STR(d.text, n <= LIMIT_SCHEMA_PROPERTIES
+                              ? ""
+                              : "schema.properties: an object has more than 5000 properties");
+        bytes_clear(&text);
+    }
     write_enum(&text, 200000);
     CHECK_INT(build(&text, NULL), ERR_LIMIT);
     CHECK(strstr(d.text, "20000 states") != NULL);
@@ -221,6 +229,36 @@ static err_code build_chain(int n)
     return err;
 }
 
+/* A reference to a name of so many characters, beside one that is a character shorter. */
+static err_code build_name(int n)
+{
+    bytes text;
+    bytes_init(&text, 1 << 20);
+    for (int i = 0; i < 2; i++) {
+        bytes_append_str(&text, i ? "\",\"$defs\":{\"" : "{\"$ref\":\"#/$defs/");
+        for (int k = 0; k < n - i; k++) {
+            bytes_append_char(&text, 'a');
+        }
+    }
+    bytes_append_str(&text, "\":{\"type\":\"null\"},\"");
+    for (int k = 0; k < n; k++) {
+        bytes_append_char(&text, 'a');
+    }
+    bytes_append_str(&text, "\":{\"type\":\"boolean\"}}}");
+    const err_code err = build(&text, NULL);
+    bytes_deinit(&text);
+    return err;
+}
+
+/* A reference leads to the whole name or nowhere: never to one that is shorter. */
+static void test_names(void)
+{
+    CHECK_OK(build_name(1023), d);
+    CHECK_INT(build_name(1024), ERR_INVALID);
+    CHECK_STR(d.param, "schema.$ref");
+    CHECK_INT(build_name(1025), ERR_INVALID);
+}
+
 /* Where they end is looked at behind 16 references, not more. */
 static void test_chains(void)
 {
@@ -278,6 +316,7 @@ int main(void)
     test_growth();
     test_limits();
     test_parts();
+    test_names();
     test_chains();
     test_long_texts();
     test_cancel();

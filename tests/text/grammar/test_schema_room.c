@@ -11,6 +11,7 @@
 #include "tests/one_fails.h"
 #include "tests/recorded.h"
 #include "text/grammar/grammar_private.h"
+#include "text/grammar/token_trie.h"
 
 ONE_FAILS(void *, arena_alloc, (arena * a, size_t n), (a, n), NULL)
 ONE_FAILS(void *, arena_calloc, (arena * a, size_t n, size_t item_bytes), (a, n, item_bytes), NULL)
@@ -132,6 +133,32 @@ static void try_schema(bytes *all, const char *written, grammar_spec_kind kind)
     json_free(doc);
 }
 
+/* A trie takes so many pieces of memory, and is not made without one of them. */
+static void try_trie(bytes *all)
+{
+    tokenizer *tok = NULL;
+    token_trie *trie = NULL;
+    err_detail d = {0};
+    const int32_t stop = 3;
+    CHECK_OK(tokenizer_open(&tok, check_data("tiny/tokenizer.json"), &d), d);
+    one_fails(NULL, 0);
+    CHECK_OK(token_trie_create(&trie, tok, &stop, 1, &d), d);
+    (void)one_fails_over();
+    token_trie_destroy(trie);
+    bytes_append_str(all, "a trie\n");
+    for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
+        const int n_calls = one_fails_counted(CALLS[i].name);
+        for (int n = 1; n <= n_calls; n++) {
+            one_fails(CALLS[i].name, n);
+            const err_code err = token_trie_create(&trie, tok, &stop, 1, &d);
+            CHECK(one_fails_over() && err != ERR_OK && !trie);
+            one_fails_say(all, CALLS[i].name, n, d.text);
+        }
+    }
+    one_fails_say(all, NULL, 0, NULL);
+    tokenizer_close(tok);
+}
+
 int main(void)
 {
     bytes all = bytes_empty(1 << 20);
@@ -143,6 +170,7 @@ int main(void)
                "required':['a']}",
                SPEC_PARAMETERS);
     try_schema(&all, "{'properties':{'a':{'pattern':'x+','maxLength':4}}}", SPEC_PARAMETERS);
+    try_trie(&all);
     recorded_check("text/grammar/room.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();
