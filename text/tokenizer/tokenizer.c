@@ -407,7 +407,7 @@ void tokenizer_decode(const tokenizer *tok, bytes *out, const int32_t *ids, size
             const size_t dropped = drops_space && len > 0 && text[0] == ' ';
             bytes_append(&raw, text + dropped, len - dropped);
         }
-        drops_space = false;
+        drops_space = drops_space && len == 0;
     }
     append_lossy(out, bytes_str(&raw), raw.len);
     bytes_fail_as(out, &raw);

@@ -336,7 +336,7 @@ static err_code read_merges(tokenizer_parts *p, const json *merges, err_detail *
             return err_set(detail, ERR_CORRUPT, "merge %d is malformed or names a token that does not exist",
                            rank);
         }
-        if (n_left > 0 && raw[n_left] == ' ' && raw[n_left - 1] != ' ') {
+        if (raw[n_left] == ' ' && raw[n_left - 1] != ' ') {
             p->words_begin_with_spaces = false;
         }
         bpe_add(&p->bpe, left, right, rank, id);

@@ -119,7 +119,7 @@ err_code vocab_add(vocab *v, int32_t id, const char *text, size_t len, vocab_for
     }
     size_t raw_len = len;
     bool mapped = form == VOCAB_BYTE_LEVEL && vocab_unmap(v->blob.data + e->offset, &raw_len, text, len);
-    if (form == VOCAB_BYTE_LEVEL && !mapped && len > 0) {
+    if (form == VOCAB_BYTE_LEVEL && !mapped) {
         /* TRAP: an entry with a character outside the table is kept as its own text, as the format
          * wants; vocab_unmap may have overwritten part of it. Byte pairs never produce it. */
         memcpy(v->blob.data + e->offset, text, len);

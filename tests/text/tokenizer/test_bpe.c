@@ -96,6 +96,20 @@ static void test_long_word(void)
     int32_t *ids = calloc(BPE_MAX_PIECE + 1, sizeof *ids);
     size_t n = LEN;
     bpe_scratch s = {0};
+    for (size_t len = 1; len < 20000;
+         len += 1 + len / 7) { /* what a word needs is there for the next, which needs more */
+        memset(ids, 0, len * sizeof *ids);
+        n = len;
+        CHECK_OK(bpe_encode(&b, &s, ids, &n, &d), d);
+        CHECK_INT(n, (len >> LEVELS) + (size_t)__builtin_popcountll(len % (1u << LEVELS)));
+        size_t sum = 0;
+        for (size_t i = 0; i < n; i++) {
+            sum += (size_t)1 << ids[i];
+        }
+        CHECK_INT(sum, len);
+    }
+    memset(ids, 0, 20000 * sizeof *ids);
+    n = LEN;
     CHECK_OK(bpe_encode(&b, &s, ids, &n, &d), d);
     CHECK_INT(n, LEN >> LEVELS);
     CHECK_INT(ids[0], LEVELS);

@@ -82,7 +82,7 @@ static void test_prefix(void)
         for (int byte = 0; byte < 256; byte++) {
             bytes_printf(&text, ",\"<0x%02X>\":%d", byte, 1 + byte);
         }
-        bytes_append_str(&text, ",\"" MARK "\":300,\"a\":301,\"" MARK "a\":303}}}");
+        bytes_append_str(&text, ",\"" MARK "\":300,\"a\":301,\"\":302,\"" MARK "a\":303}}}");
         CHECK_OK(tokenizer_open_json(&tok, bytes_str(&text), text.len, "test", &d), d);
         const int32_t each[] = {303, 0, 303, 0, 300, 303}, first[] = {303, 0, 301, 0, 303};
         token_ids_init(&out);
@@ -92,6 +92,19 @@ static void test_prefix(void)
         bytes_clear(&text);
         tokenizer_decode(tok, &text, out.ids, 1, false);
         CHECK_STR(bytes_str(&text), "a");
+        static const struct {
+            int32_t ids[3];
+            size_t n;
+            const char *text;
+        } decoded[] = {{{301, 303}, 2, "a a"},    {{303, 301}, 2, "aa"},         {{300}, 1, ""},
+                       {{300, 300}, 2, " "},      {{302, 303, 303}, 3, "a a"},   {{302, 301}, 2, "a"},
+                       {{302, 302}, 2, ""},       {{0, 303}, 2, "<bos> a"},      {{1 + ' ', 301}, 2, "a"},
+                       {{302, 300, 300}, 3, " "}, {{301, 0, 303}, 3, "a<bos> a"}};
+        for (size_t i = 0; i < ARRAY_LEN(decoded); i++) {
+            bytes_clear(&text);
+            tokenizer_decode(tok, &text, decoded[i].ids, decoded[i].n, false);
+            CHECK_STR(bytes_str(&text), decoded[i].text);
+        }
         token_ids_deinit(&out);
         tokenizer_close(tok);
         bytes_deinit(&text);

@@ -97,6 +97,8 @@ static const change BYTE_LEVEL_CHANGES[] = {
     {BYTE_LEVEL_PRE, STEPS(NO_REGEX "," SPLIT("b"))},
     {BYTE_LEVEL_PRE, STEPS(FOUR(SPLIT("b")) FOUR(SPLIT("a")) NO_REGEX)},
     {BYTE_LEVEL_PRE, STEPS(FOUR(SPLIT("b")) FOUR(SPLIT("a")) SPLIT("c") "," NO_REGEX)},
+    {BYTE_LEVEL_PRE,
+     STEPS(FOUR(SPLIT("b")) FOUR(SPLIT("a")) "{'type':'ByteLevel','add_prefix_space':false}")},
     {BYTE_LEVEL_PRE, STEPS("{'type':'Split','pattern':{'String':'b'},'behavior':'Isolated'}," NO_REGEX)},
     {BYTE_LEVEL_PRE, STEPS("{'type':'Split','pattern':{'Regex':'b'}}," NO_REGEX)},
     {BYTE_LEVEL_PRE, STEPS("{'type':'Split','pattern':{'Regex':'b'},'behavior':'Removed'}," NO_REGEX)},
@@ -123,12 +125,18 @@ static const change BYTE_LEVEL_CHANGES[] = {
     {"['a','b']", "['a']"},
     {"['a','b']", "['a','b','c']"},
     {"['a','b']", "['a',1]"},
+    {"['a','b']", "['','a']"},
+    {"['a','b']", "['a','']"},
+    {"['a','b']", "['','']"},
     {"['a','b']", "7"},
     {"['ab','c']", "['ab','d']"},
     {"['ab','c']", "['xy','c']"},
     {"['ab','c']", "['ab','\xe4\xb8\xad']"},
     {"'merges':[", "'merges':7,'x':["},
     {"'vocab':{", "'vocab':[],'x':{"},
+    {"'type':'BPE','vocab':{", "'vocab':[],'x':{"},
+    {"'type':'BPE','vocab':{", "'type':'Unigram','vocab':[],'x':{"},
+    {"'type':'BPE','vocab':{", "'type':7,'vocab':[],'x':{"},
     {"{'added_tokens':[",
      "{'model':{'vocab':{},'merges':[]},'pre_tokenizer':" NO_REGEX ",'decoder':{'type':'ByteLevel'},'x':["},
     {"'\\u0062':1,", ""},
@@ -455,6 +463,56 @@ static void check_long(void)
     }
 }
 
+static void append_letters(bytes *out, int n_left, int n_right)
+{
+    for (int i = 0; i < n_left + n_right; i++) {
+        bytes_append_char(out, i < n_left ? 'a' : 'b');
+    }
+}
+
+/* A file with one merge, of so many letters with so many. */
+static err_code read_merge(int n_left, int n_right)
+{
+    bytes vocab_text = bytes_empty(TEXT_MAX), merge = bytes_empty(TEXT_MAX), text = bytes_empty(TEXT_MAX);
+    tokenizer *tok = NULL;
+    err_detail d = {0};
+    bytes_append_str(&vocab_text, "'vocab':{'");
+    append_letters(&vocab_text, n_left, 0);
+    bytes_append_str(&vocab_text, "':401,'");
+    append_letters(&vocab_text, 0, n_right);
+    bytes_append_str(&vocab_text, "':402,'");
+    append_letters(&vocab_text, n_left, n_right);
+    bytes_append_str(&vocab_text, "':403,");
+    bytes_append_str(&merge, "'merges':[['");
+    append_letters(&merge, n_left, 0);
+    bytes_append_str(&merge, "','");
+    append_letters(&merge, 0, n_right);
+    bytes_append_str(&merge, "'],");
+    const change changes[] = {{"'vocab':{", bytes_str(&vocab_text)}, {"'merges':[", bytes_str(&merge)}};
+    bytes form = bytes_empty(TEXT_MAX);
+    const char *at = strstr(BYTE_LEVEL, changes[0].from);
+    bytes_printf(&form, "%.*s%s%s", (int)(at - BYTE_LEVEL), BYTE_LEVEL, changes[0].to,
+                 at + strlen(changes[0].from));
+    make(&text, bytes_str(&form), true, A_IS_0, &changes[1]);
+    const err_code err = tokenizer_open_json(&tok, bytes_str(&text), text.len, "file", &d);
+    CHECK_STR(d.text, err ? "file: merge 0 is malformed or names a token that does not exist" : "");
+    tokenizer_close(tok);
+    bytes_deinit(&form);
+    bytes_deinit(&vocab_text);
+    bytes_deinit(&merge);
+    bytes_deinit(&text);
+    return err;
+}
+
+static void check_merges(void)
+{
+    enum { MOST = 4096 };
+    CHECK_INT(read_merge(2, 3), ERR_OK);
+    CHECK_INT(read_merge(MOST, MOST), ERR_OK);
+    CHECK_INT(read_merge(MOST + 1, 3), ERR_CORRUPT);
+    CHECK_INT(read_merge(2, MOST + 1), ERR_CORRUPT);
+}
+
 /* What the reader of files has made sure of before. */
 static void check_bounds(void)
 {
@@ -492,6 +550,7 @@ int main(void)
     recorded_check("text/tokenizer/matrix.txt", bytes_str(&out));
     bytes_deinit(&out);
     check_long();
+    check_merges();
     check_bounds();
     CHECK_DONE();
 }
