@@ -22,6 +22,7 @@
 #include "tests/folder.h"
 #include "tests/open_files.h"
 #include "tests/recorded.h"
+#include "tests/said.h"
 #include "text/tokenizer/guard.h"
 
 /* Under TSan, where the plain kernels take long, one file is enough: preparing is of one thread. */
@@ -515,7 +516,22 @@ static void show_as(char *dir, size_t cap, char *place, const char *as, const js
     free(found);
 }
 
-/* Opens the engine of a line, or tells why not. */
+/* What the engine has logged since it was opened, but for what depends on the machine. */
+static void tell_log(maker *m)
+{
+    for (char *line = said_err, *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        char *at = strstr(line, PARLEY_SOURCE_DIR);
+        if (at) {
+            memmove(at, at + strlen(PARLEY_SOURCE_DIR), strlen(at + strlen(PARLEY_SOURCE_DIR)) + 1);
+        }
+        if (strncmp(line + 3, "eng ", 4) == 0 && !strstr(line, "compute threads") &&
+            !strstr(line, "plain C kernels")) {
+            bytes_printf(&m->out, "< log %.3s %s\n", line, line + 7);
+        }
+    }
+}
+
 /* What there is when it is open. bounded: its memory is bounded, so that it does not depend on the machine's. */
 static void tell_engine(maker *m, bool bounded)
 {
@@ -560,6 +576,7 @@ static void tell_engine(maker *m, bool bounded)
     }
 }
 
+/* Opens the engine of a line, or tells why not. */
 static void open_engine(maker *m, const char *line, size_t len)
 {
     static char dir[4096], template[4096];
@@ -613,8 +630,14 @@ static void open_engine(maker *m, const char *line, size_t len)
     gen_params_init(&opt.defaults);
     opt.defaults.temperature = part_of(v, "temperature");
     opt.defaults.top_k = (int32_t)chats_number(v, "top_k", -1);
+    log_set_level(opt.mem_limit_mib ? LOG_INFO
+                                    : LOG_WARN); /* what it tells of its memory, where that is bounded */
+    said_begin();
     const err_code err = engine_open(&m->e, &opt, &d);
+    said_end();
+    log_set_level(LOG_OFF);
     CHECK((m->e == NULL) == (err != ERR_OK));
+    tell_log(m);
     if (err == ERR_OK) {
         tell_engine(m, opt.mem_limit_mib != 0);
     } else {
@@ -654,6 +677,7 @@ int main(int argc, char **argv)
     static const char PLACE[] = PARLEY_SOURCE_DIR "/tests/engine/prepared";
     struct dirent **found = NULL;
     log_set_level(LOG_OFF);
+    log_set_format(LOG_JOURNAL);
     answers_begin();
     const int n = scandir(PLACE, &found, NULL, alphasort);
     int n_run = 0;
