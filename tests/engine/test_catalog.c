@@ -12,6 +12,7 @@
 #include "engine/inspect.h"
 #include "tests/open_files.h"
 #include "tests/model/tool.h"
+#include "tests/said.h"
 
 enum { PATH_BYTES = 4096 };
 
@@ -169,7 +170,14 @@ static void test_whole_later(const char *root)
     CHECK_INT(symlink(in(check_data("tiny"), "tokenizer.json"), in(root, "later/tokenizer.json")), 0);
     copy(weights, in(root, ".store/weights"), 1000);
     CHECK_INT(symlink(in(root, ".store/weights"), in(root, "later/model.safetensors")), 0);
-    CHECK_OK(catalog_open(&c, root, &d), d);
+    log_set_level(LOG_INFO);
+    said_begin();
+    const err_code err = catalog_open(&c, root, &d);
+    said_end();
+    log_set_level(LOG_OFF);
+    CHECK_OK(err, d);
+    CHECK_HAS(said_err, "<6>mod later cannot be loaded: ");
+    CHECK_HAS(said_err, in(root, "later/model.safetensors"));
     if (c) {
         check_names(c, "later!");
         copy(in(check_data("tiny"), "model.safetensors"), in(root, ".store/weights"), 1 << 24);
@@ -293,14 +301,93 @@ static void test_many(void)
     catalog *c = NULL;
     err_detail d = {0};
     CHECK(mkdtemp(root) != NULL);
-    for (int i = 0; i < LIMIT_CATALOG_MODELS + 2; i++) {
+    for (int i = 0; i < LIMIT_CATALOG_MODELS + 1; i++) {
         snprintf(name, sizeof name, "m%d.gguf", i);
         write_text(in(root, name), "GGUF");
     }
-    CHECK_OK(catalog_open(&c, root, &d), d);
+    log_set_level(LOG_WARN);
+    said_begin();
+    const err_code err = catalog_open(&c, root, &d);
+    said_end();
+    log_set_level(LOG_OFF);
+    CHECK_OK(err, d);
     CHECK_INT(c ? (int)catalog_count(c) : 0, LIMIT_CATALOG_MODELS);
+    char said[512];
+    snprintf(
+        said, sizeof said,
+        "<4>mod a model in %s is left out: its name is too long or unreadable, or there are more than %d\n",
+        root, LIMIT_CATALOG_MODELS);
+    CHECK_STR(said_err, said);
     catalog_close(c);
     remove_all(root);
+}
+
+/* The same of a folder: of its own time, and of the time and size of its config.json; to a nanosecond. */
+static void test_folder_stamps(void)
+{
+    static const struct {
+        bool is_longer;
+        struct timespec config, folder;
+        bool is_read;
+    } CASES[] = {{false, {5, 1}, {5, 1}, false}, {false, {6, 0}, {5, 1}, true}, {false, {5, 2}, {5, 1}, true},
+                 {false, {5, 1}, {6, 0}, true},  {false, {5, 1}, {5, 0}, true}, {true, {5, 1}, {5, 1}, true}};
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        char root[] = "/tmp/parley_catalog_XXXXXX";
+        catalog *c = NULL;
+        err_detail d = {0};
+        struct timespec times[2] = {{5, 1}, {5, 1}};
+        CHECK(mkdtemp(root) != NULL);
+        add_folder(root, "f");
+        CHECK_INT(unlink(in(root, "f/config.json")), 0);
+        copy(in(check_data("tiny"), "config.json"), in(root, "f/config.json"), 1 << 16);
+        CHECK(utimensat(AT_FDCWD, in(root, "f/config.json"), times, 0) == 0);
+        CHECK(utimensat(AT_FDCWD, in(root, "f"), times, 0) == 0);
+        CHECK_OK(catalog_open(&c, root, &d), d);
+        check_names(c, "f");
+        FILE *f = fopen(in(root, "f/config.json"), CASES[i].is_longer ? "a" : "r+");
+        CHECK(f && fputs("no", f) >= 0 && fclose(f) == 0);
+        times[1] = CASES[i].config;
+        CHECK(utimensat(AT_FDCWD, in(root, "f/config.json"), times, 0) == 0);
+        times[1] = CASES[i].folder;
+        CHECK(utimensat(AT_FDCWD, in(root, "f"), times, 0) == 0);
+        catalog_refresh(c);
+        check_names(c, CASES[i].is_read ? "f!" : "f");
+        catalog_close(c);
+        remove_all(root);
+    }
+}
+
+/* The nearest names, at most three, the nearest one first, and of those as near the one that is listed before; that of an
+ * organisation need not be said. */
+static void test_unknown(const char *root)
+{
+    static const char *const OFFERS[] = {"org/abcdef", "abcxyz", "abcd", "xbcd", "abzz", "other/abcx"};
+    static const struct {
+        const char *name;
+        size_t n_offers;
+        const char *said;
+    } CASES[] = {{"abcd", 0, ", which holds none"},
+                 {"abcde", 1, "; the nearest are org/abcdef"},
+                 {"abcde", 2, "; the nearest are org/abcdef, abcxyz"},
+                 {"abcde", 3, "; the nearest are abcd, org/abcdef, abcxyz"},
+                 {"abcde", 4, "; the nearest are abcd, org/abcdef, xbcd"},
+                 {"abcd", 6, "; the nearest are abcd, org/abcdef, other/abcx"},
+                 {"abz", 6, "; the nearest are abzz, abcd, other/abcx"},
+                 {"org/abcxyz", 6, "; the nearest are org/abcdef, abcxyz, other/abcx"}};
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        catalog *c = NULL;
+        err_detail d = {0};
+        char said[256];
+        CHECK_INT(catalog_open(&c, NULL, NULL), ERR_OK);
+        for (size_t k = 0; k < CASES[i].n_offers; k++) {
+            CHECK(catalog_offer(c, OFFERS[k], in(root, "tiny")));
+        }
+        snprintf(said, sizeof said, "there is no model %s, neither as a path nor in %s", CASES[i].name,
+                 CASES[i].said);
+        CHECK_INT(catalog_unknown(c, CASES[i].name, &d), ERR_NOT_FOUND);
+        CHECK_STR(d.text, said);
+        catalog_close(c);
+    }
 }
 
 static void test_inspect(const char *root)
@@ -373,6 +460,7 @@ int main(void)
     catalog *c = NULL;
     err_detail d = {0};
     log_set_level(LOG_OFF);
+    log_set_format(LOG_JOURNAL);
     CHECK_INT(catalog_open(&c, "/nowhere", &d), ERR_NOT_FOUND);
     CHECK(mkdtemp(root) != NULL);
     fill(root);
@@ -384,6 +472,8 @@ int main(void)
         test_long_offers();
         test_inspect(root);
         test_stamps(root);
+        test_folder_stamps();
+        test_unknown(root);
     }
     char other[] = "/tmp/parley_catalog_XXXXXX";
     CHECK(mkdtemp(other) != NULL);
