@@ -359,7 +359,7 @@ static err_code preview_video(previewer *p, int fd, size_t n_bytes, err_detail *
     if (err != ERR_OK) {
         return err;
     }
-    if (job.limits.max_wall_s <= 0.0 || job.limits.max_wall_s > WALL_S) {
+    if (job.limits.max_wall_s > WALL_S) {
         job.limits.max_wall_s = WALL_S;
     }
     return video_worker_read(

@@ -15,6 +15,7 @@
 #include "tests/check.h"
 #include "tests/engine/chats.h"
 #include "tests/engine/previews.h"
+#include "tests/engine/readers.h"
 #include "tests/open_files.h"
 #include "tests/recorded.h"
 #include "vision/image/image.h"
@@ -422,7 +423,7 @@ static err_code tell_preview(preview_teller *t, const json *v, err_detail *d)
 }
 
 /* Once, or cancelled at each look until it is done; with a ledger of its own, whose peak is told. "apart": read in another
- * process, which takes a tenth of a second. */
+ * process, which takes a tenth of a second. "asks": what is asked of readers is told, too. */
 static void tell_line(bytes *out, const char *line, size_t len)
 {
     json_doc *doc = NULL;
@@ -431,9 +432,14 @@ static void tell_line(bytes *out, const char *line, size_t len)
     const json *v = json_root(doc);
     chat_input *in = chats_make(v);
     memory = ledger_create((size_t)chats_number(v, "memory", MEMORY));
-    c = media_copier_create(&(engine_options){
-        .memory = memory, .video_program = json_is_true(json_get(v, "apart")) ? program : NULL});
+    c = media_copier_create(
+        &(engine_options){.memory = memory,
+                          .video_program = json_is_true(json_get(v, "apart")) ? program : NULL,
+                          .max_image_pixels = chats_number(v, "largest", 0),
+                          .videos = {.max_frames = (int32_t)chats_number(v, "shown", 0),
+                                     .max_time_s = json_num(json_get(v, "seconds"), 0)}});
     CHECK(memory != NULL && c != NULL);
+    readers_told = json_get(v, "asks") ? out : NULL;
     for (int32_t stops_at = json_get(v, "cancels") != NULL; stops_at < MOST_LOOKS; stops_at++) {
         preview_teller t = {.out = out, .stops_at = stops_at};
         d = (err_detail){0};

@@ -8,7 +8,8 @@
  *
  * "renders" tells the text of a prompt alone, line by line, "cancels" lets a request be cancelled at its first look, then at
  * its second, and so on; what comes of each is told. "fails" tells what is said where its form fails. "runs" lets the engine
- * answer it. PARLEY_WRITE=1 writes what is said anew; the difference is then to be read.
+ * answer it. "asks" tells what readers of images and videos are asked for. PARLEY_WRITE=1 writes what is said anew; the
+ * difference is then to be read.
  */
 #include <dirent.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "tests/engine/answers.h"
 #include "tests/engine/chats.h"
 #include "tests/engine/previews.h"
+#include "tests/engine/readers.h"
 #include "tests/folder.h"
 #include "tests/open_files.h"
 #include "tests/recorded.h"
@@ -430,6 +432,7 @@ static void do_case(maker *m, const char *line, size_t len)
     err_detail d = {0};
     CHECK_OK(json_parse(&doc, line + 2, len - 2, LIMIT_JSON_DEPTH, &d), d);
     const json *v = json_root(doc);
+    readers_told = json_get(v, "asks") ? &m->out : NULL;
     ledger_hold held = {.ledger = m->memory}; /* by another request */
     ledger_set_limit(m->memory, (size_t)chats_number(v, "memory", MEMORY));
     if (json_get(v, "preview") || json_get(v, "renders")) {
@@ -617,6 +620,7 @@ static void open_engine(maker *m, const char *line, size_t len)
                                      .max_pixels = chats_number(v, "video_pixels", 0),
                                      .max_frames = (int32_t)chats_number(v, "video_frames", 0),
                                      .max_duration_s = json_num(json_get(v, "video_seconds"), 0),
+                                     .max_time_s = json_num(json_get(v, "video_time"), 0),
                                      .max_memory = chats_number(v, "video_memory", 0)},
                           .video_outer_pair = json_is_true(json_get(v, "outer_pair")),
                           .share_cache = json_is_true(json_get(v, "shared")),
