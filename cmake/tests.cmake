@@ -210,6 +210,7 @@ set(failing malloc calloc curl_easy_init curl_easy_setopt curl_multi_init curl_m
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_http_client PRIVATE ${failing})
 target_link_options(test_mcp_wire PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
+target_link_options(test_mcp_streams PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=mcp_spawner_start)
 target_link_options(test_mcp_fetch PRIVATE -Wl,--wrap=fetch_get)
 set(failing setsockopt getsockopt getsockname getpeername fopen opendir send)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)

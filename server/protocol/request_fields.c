@@ -57,9 +57,6 @@ void request_int(first_error *e, int64_t *out, const json *root, const char *nam
     if (!v || json_int(v, min, max, out)) {
         return;
     }
-    if (min == max) {
-        request_fail(e, ERR_INVALID, name, "invalid_value", "%s must be %lld", name, (long long)min);
-    }
     request_fail(e, ERR_INVALID, name, "invalid_value", "%s must be a whole number from %lld to %lld", name,
                  (long long)min, (long long)max);
 }
@@ -116,7 +113,7 @@ static void read_logit_bias(first_error *e, chat_input *in, const json *root, co
         request_fail(e, ERR_NOMEM, NULL, NULL, "no memory for logit_bias");
         return;
     }
-    for (const json *v = json_child(map); v && e->code == ERR_OK; v = json_next(v)) {
+    for (const json *v = json_child(map); v; v = json_next(v)) {
         char *end;
         const char *key = json_key(v);
         long id = isdigit((unsigned char)key[0]) ? strtol(key, &end, 10) : -1;

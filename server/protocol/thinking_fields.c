@@ -31,7 +31,7 @@ void thinking_fields_set(api_request *r, const json *kwargs, const bool *thinkin
         return;
     }
     r->in->template_kwargs = kwargs;
-    if (!thinking && !effort && !r->template_kwargs) {
+    if (!thinking && !r->template_kwargs) { /* an effort says how to think, too */
         return;
     }
     json *all;

@@ -49,7 +49,7 @@ static err_code tokenize(bytes *out, const json *root, api_request *r, const eng
     request_bool(&r->error, &parse_special, root, "parse_special");
     request_bool(&r->error, &with_pieces, root, "with_pieces");
     err_code err = r->error.code;
-    if (err != ERR_OK || !content) {
+    if (err != ERR_OK) {
         return err;
     }
     bytes ids;
