@@ -134,7 +134,7 @@ static http_head read_head(const http_transfer *t)
     return head;
 }
 
-/* The head is complete when the first byte of the body is there, or the end. */
+/* The head is complete when its empty line is there, or the end. */
 static bool tell_head(http_transfer *t)
 {
     if (!t->has_head) {
@@ -165,9 +165,6 @@ static size_t on_header(char *data, size_t one, size_t n, void *ctx)
 static size_t on_data(char *data, size_t one, size_t n, void *ctx)
 {
     http_transfer *t = ctx;
-    if (!tell_head(t)) {
-        return 0;
-    }
     t->stopped = t->order.on_data && !t->order.on_data(t->order.ctx, data, n);
     return t->stopped ? 0 : one * n;
 }

@@ -213,6 +213,8 @@ static void test_replies(void)
         "SSH-2.0\r\n" CUT,
         "",
         MUTE,
+        "HTTP/1.1 200 OK\nContent-Length: 2\nConnection: close\n\nhi" CUT,
+        "HTTP/1.1 200 OK\n\nhi" CUT,
         EVENTS_HEAD LATER "a" LATER "b" CUT,
         EVENTS_HEAD "a" MUTE,
     };
