@@ -215,6 +215,12 @@ target_link_options(test_mcp_fetch PRIVATE -Wl,--wrap=fetch_get)
 set(failing setsockopt getsockopt getsockname getpeername fopen opendir send)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_local_server PRIVATE ${failing})
+set(failing clock_ms serve_tick_answers serve_tick_switch serve_tick_uploads serve_tick_hub serve_watchdog_prep
+    serve_watchdog_engine serve_status_changed serve_refuse_held serve_end_answers serve_advance_switch serve_on_written
+    prep_is_idle net_set_timer net_want_write net_stop_listening net_is_sending net_close_socket write_queue_is_busy
+    engine_get_status notify_tick notify_send access_init pthread_create)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_timer PRIVATE ${failing})
 target_link_options(test_serve_history PRIVATE -Wl,--wrap=history_submit,--wrap=history_job_create,--wrap=net_send_reply
     -Wl,--wrap=serve_queue_frame,--wrap=serve_on_extended)
 target_link_options(test_load_bar PRIVATE -Wl,--wrap=isatty,--wrap=clock_ms)
