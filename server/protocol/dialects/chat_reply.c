@@ -65,7 +65,7 @@ static void add_content(bytes *out, chat_reply_state *state, const bytes *text)
 /* A call that this server runs; the other items are of no use here. */
 static bool is_run(const bytes *item)
 {
-    return item->len > 0 && strstr(bytes_str(item), "\"type\":\"mcp_call\"") != NULL;
+    return strstr(bytes_str(item), "\"type\":\"mcp_call\"") != NULL;
 }
 
 /* Those that were run, with the comma in front. */

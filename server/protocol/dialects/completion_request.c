@@ -71,11 +71,11 @@ static void read_echo(api_request *r, const completion_prompt *prompt, const jso
 {
     bool echo = false;
     request_bool(&r->error, &echo, root, "echo");
-    if (!echo || r->error.code != ERR_OK) {
+    if (!echo) { /* as it is behind an error, too */
         return;
     }
     r->in->params.scores_prompt = r->reply.scores_prompt = r->reply.logprobs;
-    for (const completion_prompt *p = prompt; p && r->error.code == ERR_OK; p = p->next) {
+    for (const completion_prompt *p = prompt; p; p = p->next) {
         if (!p->text && !r->reply.logprobs) {
             request_fail(&r->error, ERR_UNSUPPORTED, "echo", "not_supported",
                          "echo needs the prompt as text, or logprobs");

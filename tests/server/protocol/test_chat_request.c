@@ -691,8 +691,64 @@ static void test_large_kwargs(void)
     free(body);
 }
 
+/* What a request that a tool has run for is, with its first round: the call, and what it brought. */
+static void test_turns(void)
+{
+    static const char TURNS[] =
+        "[{\"type\":\"function_call\",\"call_id\":\"x\",\"name\":\"f\",\"arguments\":\"{}\"},"
+        "{\"type\":\"function_call_output\",\"call_id\":\"x\",\"output\":\"so\"}]";
+    static const char TALK[] = "\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\","
+                               "\"content\":\"so far\"}]",
+                      TOOLS[] = "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]";
+    json_doc *turns = NULL;
+    err_detail d = {0};
+    CHECK_OK(json_parse(&turns, TURNS, sizeof TURNS - 1, 8, &d), d);
+    for (int has_turns = 0; has_turns < 2; has_turns++) {
+        for (int i = 0; i < 3; i++) {
+            char body[600];
+            api_request r;
+            snprintf(body, sizeof body, "{%s%s,%s}",
+                     i == 0   ? "\"continue_final_message\":true"
+                     : i == 1 ? "\"max_tokens\":9"
+                              : "\"tool_choice\":\"required\",",
+                     i == 2 ? TOOLS : "", TALK);
+            api_request_init(&r);
+            r.form = &TOOL_FORM_HERMES;
+            r.turns = has_turns ? json_root(turns) : NULL;
+            CHECK_OK(i == 1 ? messages_request_parse(&r, body, strlen(body), true, NULL, &d)
+                            : chat_request_parse(&r, body, strlen(body), NULL, &d),
+                     d);
+            CHECK_INT(r.in->n_messages, has_turns ? 3 : 2);  /* the call is part of the answer */
+            CHECK_INT(r.in->continues, i < 2 && !has_turns); /* its words are in front of what was done */
+            CHECK_INT(r.forces_calls, i == 2 && !has_turns); /* that was the call */
+            api_request_deinit(&r);
+        }
+    }
+    json_free(turns);
+}
+
+/* Images that a tool has brought are shown to a model that sees. */
+static void test_brought_images(void)
+{
+    static const char BODY[] =
+        "{\"input\":[{\"role\":\"user\",\"content\":\"q\"},{\"type\":\"mcp_call\",\"id\":\"m\","
+        "\"server_label\":\"s\",\"name\":\"n\",\"arguments\":\"{}\",\"output\":\"o\","
+        "\"images\":[\"data:image/png;base64,Zm9v\"]}]}";
+    for (int sees = -1; sees < 2; sees++) {
+        const engine_info info = {.n_ctx = 4096, .max_images = 9, .has_vision = sees == 1};
+        api_request r;
+        err_detail d = {0};
+        api_request_init(&r);
+        CHECK_OK(responses_request_parse(&r, BODY, sizeof BODY - 1, false, sees < 0 ? NULL : &info, &d), d);
+        CHECK_INT(r.in->messages[r.in->n_messages - 1].n_parts, sees == 1 ? 2 : 1);
+        api_request_deinit(&r);
+    }
+}
+
 int main(void)
 {
+    test_turns();
+    test_brought_images();
     test_conversation();
     test_form();
     test_forced_paths();

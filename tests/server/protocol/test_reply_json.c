@@ -214,6 +214,11 @@ static const told ANSWERS[][14] = {
      {REPLY_ITEM, "no JSON \"type\":\"mcp_call\""},
      {REPLY_ITEM, RUN("r3", "completed")},
      {REPLY_CALL, "f"}},
+    {{REPLY_ITEM, RUN("r4", "completed")},
+     {REPLY_ITEM, "{\"id\":\"l\",\"type\":\"mcp_list_tools\",\"status\":\"in_progress\"}"},
+     {REPLY_CALL, "f"}, /* whose end is missing */
+     {REPLY_CALL, "g"},
+     {REPLY_CALL_END, ""}},
 };
 
 static void gather(reply_pieces *pieces, const told *answer, bool one_by_one, size_t which)
