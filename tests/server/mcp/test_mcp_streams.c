@@ -94,7 +94,9 @@ static void end_program(void)
 {
     close(program.in);
     close(program.out);
-    close(program.errors);
+    if (program.errors >= 0) {
+        close(program.errors);
+    }
     close(program.line);
     program.in = program.out = program.errors = program.line = -1;
     bytes_clear(&program.got);
@@ -170,12 +172,12 @@ static bool program_moves(void)
 
 /* ---- what this side does, by the clock ---- */
 
+/* 'C'all, 'N' cancel, it 'W'rites, writes 'E'rrors, closes its errors ('Z'), e'X'its, 'R'eads or not, 'A'nswers or not, 'S'tarts
+ * or not, the 'T'ools run, 'Q'uit. */
 typedef struct act {
     double at_s;
-    char
-        what; /* 'C'all, 'N' cancel, it 'W'rites, writes 'E'rrors, e'X'its, 'R'eads or not, 'A'nswers or not, 'S'tarts or not, the
-                  'T'ools run, 'Q'uit */
-    int n;    /* owner, or yes or no */
+    char what;
+    int n;            /* owner, or yes or no */
     const char *text; /* server of a call, what it writes */
 } act;
 
@@ -208,6 +210,10 @@ static void act_now(const act *a)
         break;
     case 'X':
         end_program();
+        break;
+    case 'Z':
+        close(program.errors);
+        program.errors = -1;
         break;
     case 'R':
         program.reads = a->n;
@@ -278,11 +284,34 @@ static void on_result(void *ctx, mcp_result *r)
     mcp_result_free(r);
 }
 
+/* What is published: of each server its state and why, its name, protocol and tools. */
+static void on_change(void *ctx)
+{
+    static const char *const STATES[] = {
+        [MCP_OFF] = "off", [MCP_CONNECTING] = "begins", [MCP_READY] = "ready", [MCP_DOWN] = "down"};
+    mcp *m = ctx ? servers : NULL;
+    mcp_catalog *c = mcp_take_catalog(m);
+    CHECK(ctx == &all);
+    put_log();
+    put_time();
+    bytes_append_str(&all, m ? "" : "is being made");
+    for (size_t i = 0; c && i < c->n; i++) {
+        const mcp_server_view *v = &c->servers[i];
+        bytes_printf(&all, "%s%s %s%s%s", i ? "; " : "", v->config->label, STATES[v->state],
+                     v->why[0] ? ": " : "", v->why);
+        if (v->state == MCP_READY) {
+            bytes_printf(&all, ": %s, %s, %zu tools", v->name, v->protocol, v->offer ? v->offer->n_tools : 0);
+        }
+    }
+    bytes_append_char(&all, '\n');
+    mcp_catalog_release(c);
+}
+
 static const mcp_config *config;
 
 static void play(const char *name, const act *acts)
 {
-    const mcp_hooks hooks = {.on_result = on_result};
+    const mcp_hooks hooks = {.on_result = on_result, .on_change = on_change, .ctx = &all};
     err_detail d = {0};
     began = made_up_ns;
     next_act = acts;
@@ -290,6 +319,7 @@ static void play(const char *name, const act *acts)
     program.reads = program.answers = true;
     n_threads = n_run = 0;
     bytes_printf(&all, "%s\n", name);
+    servers = NULL; /* nothing is to be taken before it is made */
     CHECK_OK(mcp_create(&servers, config, (mcp_spawner *)&program, &hooks, &d), d);
     n_run = 1;
     made_up_world = world;
@@ -327,6 +357,9 @@ static void test_programs(void)
          {3, 'N', 7, NULL}, {4, 'Q', 0, NULL});
     PLAY("it ends", {1, 'E', 0, "one\nlast words \r\n"}, {1, 'A', 0, NULL}, {1.5, 'C', 5, NULL},
          {2, 'X', 0, NULL}, {2.5, 'C', 6, NULL}, {3.5, 'A', 1, NULL}, {3.6, 'C', 7, NULL}, {6, 'Q', 0, NULL});
+    PLAY("it writes errors", {1, 'E', 0, "one\ntwo"}, {1, 'E', 0, "\n"}, {2, 'E', 0, " \r\n"},
+         {3, 'E', 0, "th\x1bree \r\n\n"}, {4, 'Z', 0, NULL}, {5, 'C', 5, NULL}, {6, 'X', 0, NULL},
+         {6.5, 'Q', 0, NULL});
     PLAY("it ends without a word, in a call", {1, 'R', 0, NULL}, {1, 'C', 5, "long"}, {2, 'X', 0, NULL},
          {9, 'Q', 0, NULL});
     PLAY("it ends again and again", {0.5, 'X', 0, NULL}, {2, 'X', 0, NULL}, {5, 'X', 0, NULL},
@@ -377,12 +410,13 @@ int main(void)
     CHECK_OK(log_open(path, &d), d);
     log_fd = open(path, O_RDONLY);
     log_set_format(LOG_JOURNAL);
+    log_set_level(LOG_DEBUG);
     snprintf(path, sizeof path, "%s/mcp.json", folder);
     FILE *f = fopen(path, "w");
-    CHECK(f && fputs("{\"mcpServers\":{\"prog\":{\"command\":\"prog\",\"timeout\":60},\"sums\":{\"builtin\":"
-                     "\"calculator\","
-                     "\"timeout\":60}}}",
-                     f) >= 0);
+    CHECK(f &&
+          fputs("{\"mcpServers\":{\"prog\":{\"command\":\"prog\",\"timeout\":60},\"sums\":{\"builtin\":"
+                "\"calculator\",\"timeout\":60},\"odd\":{},\"off\":{\"command\":\"x\",\"disabled\":true}}}",
+                f) >= 0);
     CHECK(f && fclose(f) == 0);
     CHECK_OK(mcp_config_read(&read, path, NULL, &d), d);
     config = read;
