@@ -83,7 +83,7 @@ target_sources(test_turns PRIVATE ${CMAKE_SOURCE_DIR}/bench/turns.c)
 # libraries crash when their own allocations fail, or make too many.
 set(only_ours test_alloc_fail_checkpoint test_alloc_fail_engine test_alloc_fail_vision test_chat_client test_chat_command test_chat_line
     test_file_store test_history_queue test_hub_bounds test_id_table test_limits test_mcp_wait test_reader_memory test_serve_calls
-    test_uploads)
+    test_serve_choices test_uploads)
 foreach(program test_alloc_fail test_alloc_fail_image test_alloc_fail_model test_alloc_fail_text test_chat_talk
         test_data_uri test_engine_commands test_hub test_left_behind test_mcp_catalog test_mcp_config test_mcp_result
         test_reply_memory test_request_memory test_response_store test_tool_plan test_upstream_config test_upstream_memory
@@ -221,6 +221,11 @@ set(failing clock_ms serve_tick_answers serve_tick_switch serve_tick_uploads ser
     engine_get_status notify_tick notify_send access_init pthread_create)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_serve_timer PRIVATE ${failing})
+set(failing upstream_request_next upstream_request_detach upstream_request_info upstream_request_free gen_request_next
+    gen_request_get_info gen_request_set_id gen_request_free upstreams_submit engine_submit engine_end_thinking
+    serve_stop_answer serve_stop_one answer_begin answer_take_prompt)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_choices PRIVATE ${failing})
 target_link_options(test_serve_history PRIVATE -Wl,--wrap=history_submit,--wrap=history_job_create,--wrap=net_send_reply
     -Wl,--wrap=serve_queue_frame,--wrap=serve_on_extended)
 target_link_options(test_load_bar PRIVATE -Wl,--wrap=isatty,--wrap=clock_ms)
