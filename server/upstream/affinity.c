@@ -38,7 +38,7 @@ static uint64_t mix(uint64_t h, const void *data, size_t n)
 
 static uint64_t mix_text(uint64_t h, const char *text)
 {
-    return text ? mix(h, text, strlen(text)) : h;
+    return mix(h, text, strlen(text));
 }
 
 static uint64_t mix_part(uint64_t h, const chat_part *p)

@@ -282,7 +282,7 @@ static void write_thinking(writer *w)
         }
     }
     bytes_append_str(w->out, n ? "}" : "");
-    if (!w->r->gives_budget || budget < 0 || budget == INT32_MAX) {
+    if (!w->r->gives_budget || budget == INT32_MAX) {
         return;
     }
     if (is_on(w, UPSTREAM_VLLM) || is_on(w, UPSTREAM_PARLEY)) {

@@ -8,6 +8,7 @@
 #include "server/protocol/dialects/ollama_reply.h"
 #include "server/protocol/dialects/responses_reply.h"
 #include "server/protocol/dialects/talks.h"
+#include "server/protocol/dialects/vectors.h"
 #include "tests/check.h"
 #include "tests/recorded.h"
 
@@ -501,6 +502,46 @@ static void test_talks(void)
     bytes_deinit(&keeper.steps);
 }
 
+/* ---- vectors and ranks ---- */
+
+static void test_vectors(void)
+{
+    static const float VALUES[] = {3, 0, 4, 0, 0, 0, 0.001f, -2, 2}, SCORES[] = {0.5f, 0.9f, 0.5f, -1, 0.9f};
+    static const int32_t DIMS[] = {0, 1, 2, 3, 4};
+    static char texts[] = "[\"a\",\"b\",\"c\",\"d\",\"e\"]";
+    bytes record = bytes_empty(1 << 20);
+    for (size_t i = 0; i < ARRAY_LEN(DIMS); i++) {
+        for (int way = 0; way < 4; way++) {
+            const reply_options opt = {.n_dims = DIMS[i], .is_base64 = way == 1, .is_plain = way == 3};
+            const vectors_meta m = {.id = "v",
+                                    .model = "m",
+                                    .pooling = "last",
+                                    .is_embedder = i % 2 == 0,
+                                    .opt = &opt,
+                                    .usage = USAGE,
+                                    .values = VALUES,
+                                    .n = 3,
+                                    .size = 3};
+            (way < 2 ? embedding_reply_write : ollama_embedding_write)(&out, &m);
+            bytes_printf(&record, "%d numbers: %s\n", DIMS[i], written());
+        }
+        for (int has_texts = 0; has_texts < 2; has_texts++) {
+            const reply_options opt = {.n_top = DIMS[i] * 2, .fields = has_texts ? texts : NULL};
+            const vectors_meta m = {.id = "v",
+                                    .model = "m",
+                                    .opt = &opt,
+                                    .usage = USAGE,
+                                    .values = SCORES,
+                                    .n = ARRAY_LEN(SCORES),
+                                    .size = 1};
+            rerank_reply_write(&out, &m);
+            bytes_printf(&record, "the best %d: %s\n", opt.n_top, written());
+        }
+    }
+    recorded_check("server/protocol/vectors.txt", bytes_str(&record));
+    bytes_deinit(&record);
+}
+
 int main(void)
 {
     bytes_init(&out, 65536);
@@ -510,5 +551,6 @@ int main(void)
     test_ollama();
     test_answers();
     test_talks();
+    test_vectors();
     CHECK_DONE();
 }

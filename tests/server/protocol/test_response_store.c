@@ -34,6 +34,7 @@ static void test_owner_and_age(void)
     CHECK_STR(get(l, 1, "resp_b", 0.0), "");
     CHECK_STR(get(l, 1, "resp_a", 10000.0), "{1}");
     CHECK_STR(get(l, 1, "resp_a", 10001.0), "");
+    CHECK(!response_store_put(l, 1, "resp_n", "", 0, 0, 0.0)); /* nothing is kept of nothing */
     response_store_destroy(l);
     response_store_destroy(NULL);
 }
