@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/compiler.h"
 #include "base/file.h"
 #include "engine/engine.h"
 #include "tests/model/random_families.h"
 #include "tests/model/tool.h"
+#include "tests/recorded.h"
 
 enum { DEPTH = 4 };
 
@@ -151,6 +153,71 @@ static void test_folder(void)
     bytes_deinit(&out);
 }
 
+/* The text without the places of files, which are others on each machine. */
+static void add_without(bytes *out, const char *text, const char *root)
+{
+    const char *const places[] = {root, PARLEY_SOURCE_DIR};
+    while (*text) {
+        size_t n = 0;
+        for (size_t i = 0; i < ARRAY_LEN(places) && n == 0; i++) {
+            n = strncmp(text, places[i], strlen(places[i])) == 0 ? strlen(places[i]) : 0;
+        }
+        if (n == 0) {
+            bytes_append_char(out, *text);
+        }
+        text += n ? n : 1;
+    }
+}
+
+/* A model with layers of Mamba-2 and with experts, and its report. */
+static void make_hybrid(const char *root, bytes *out)
+{
+    char dir[64], path[FOLDER_NAME + 64];
+    size_t i = 0;
+    err_detail d = {0};
+    while (strcmp(RANDOM_FAMILIES[i].name, "nemotron_h_moe") != 0) {
+        i++;
+    }
+    random_checkpoint_make(dir, RANDOM_FAMILIES[i].config, RANDOM_FAMILIES[i].forms);
+    snprintf(path, sizeof path, "%s/tokenizer.json", dir);
+    CHECK_INT(symlink(check_data("tiny/tokenizer.json"), path), 0);
+    snprintf(path, sizeof path, "%s/hybrid", root);
+    CHECK_INT(symlink(dir, path), 0);
+    const err_code err = inspect_model(out, path, NULL, false, &d);
+    bytes_printf(out, "%s\n", err == ERR_OK ? "" : d.text);
+}
+
+/* Whole reports of a folder and of its models, for people and for programs (tests/engine/inspected.txt). */
+static void test_recorded(void)
+{
+    static const char *const MODELS[] = {"tiny",        "tiny_moe",      "tiny_gpt_oss",
+                                         "tiny_gemma4", "tiny_qwen2_vl", "images"};
+    char root[FOLDER_NAME], path[FOLDER_NAME + 64];
+    err_detail d = {0};
+    bytes out = bytes_empty(1 << 20), all = bytes_empty(1 << 20);
+    folder_make(root);
+    for (size_t i = 0; i < ARRAY_LEN(MODELS); i++) {
+        const char *slash = strchr(MODELS[i], '/');
+        snprintf(path, sizeof path, "%s/%s", root, slash ? slash + 1 : MODELS[i]);
+        CHECK_INT(symlink(check_data(MODELS[i]), path), 0);
+        const err_code err = inspect_model(&out, path, NULL, false, &d);
+        bytes_printf(&out, "%s\n", err == ERR_OK ? "" : d.text);
+    }
+    make_hybrid(root, &out);
+    snprintf(path, sizeof path, "%s/bare", root);
+    CHECK_INT(mkdir(path, 0700), 0);
+    random_text(path, "config.json", "{\"model_type\":\"qwen3_5\"}");
+    for (int as_json = 0; as_json < 2; as_json++) {
+        CHECK_OK(inspect_folder(&out, root, as_json, &d), d);
+    }
+    CHECK_INT(inspect_folder(&out, check_data("images"), false, &d), ERR_NOT_FOUND);
+    bytes_printf(&out, "%s\n", d.text);
+    add_without(&all, bytes_str(&out), root);
+    recorded_check("engine/inspected.txt", bytes_str(&all));
+    bytes_deinit(&out);
+    bytes_deinit(&all);
+}
+
 /* ---- before a model is there ---- */
 
 static void check_config(const char *text, err_code wanted, const char *says)
@@ -260,9 +327,11 @@ static void test_convert(const char *folder, double bytes_q8)
 
 int main(void)
 {
+    log_set_level(LOG_OFF);
     char folder[FOLDER_NAME], path[4096];
     folder_make(folder);
     test_folder();
+    test_recorded();
     test_config();
     json_doc *a = inspect(check_data("tiny"));
     check_rows(a);
