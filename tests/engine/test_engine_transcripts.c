@@ -9,6 +9,7 @@
  *     > fail mtp_forward 2                  the second such call from now on fails (transcript_calls.h)
  *     > keep 7, load 7, forget 7, disk      of the cache on disk: the last question is kept by that name; what is there
  *     > hold, release                       what is being saved there waits
+ *     > keys                                what the prefix cache knows the prompts by that are computed
  *     > pieces 25                           each piece of a prompt takes 2.5 ms from now on
  *     ! parallel 2 chunk 64 disk 4          again: the engine is closed, and another one opened over the same folder
  *                                           lacking: what the processor has not is allowed, which is nothing new
@@ -28,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -312,6 +314,20 @@ static void tell_status(script *s)
                  st.decode_ms_sum, kv_pool_n_free(s->e->pool, KV_ALL), kv_pool_n_blocks(s->e->pool, KV_ALL));
 }
 
+static void tell_keys(script *s)
+{
+    for (int32_t i = 0; i < s->e->n_slots; i++) {
+        const slot *at = &s->e->slots[i];
+        uint8_t hash[HASH_BYTES];
+        char hex[2 * HASH_BYTES + 1];
+        if (at->req) {
+            hash_sha256(hash, at->key, at->n_key * sizeof *at->key);
+            hash_hex(hex, hash, HASH_BYTES);
+            bytes_printf(&s->out, "< #%d has a key of %zu, %.16s\n", (int)at->req->id, at->n_key, hex);
+        }
+    }
+}
+
 /* Takes all blocks of keys and values, for which the cache gives way, but so many. */
 static void starve(script *s, size_t n_left)
 {
@@ -463,6 +479,8 @@ static void act(script *s)
             piece_tenths = number(line, "pieces", 0);
         } else if (flag(line, "status")) {
             tell_status(s);
+        } else if (flag(line, "keys")) {
+            tell_keys(s);
         } else if (flag(line, "clear")) {
             const uint64_t scope = (uint64_t)number(line, "clear", 0);
             const int n_before = n_wakes;
