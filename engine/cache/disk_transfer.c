@@ -81,7 +81,7 @@ static err_code read_entry(disk_cache *dc, disk_load *l, const disk_id *ids, con
         }
         err = read_file(dc, DISK_ENTRY, &l->hit.name, parts, OTHERS + p->n_windows, d);
     }
-    if (err == ERR_OK && l->reads_key && f.n_key == n_key) {
+    if (err == ERR_OK && l->reads_key) {
         memcpy(l->key + 1, key + 1, (n_key - 1) * sizeof *key);
     }
     if (err == ERR_OK &&
