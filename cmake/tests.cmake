@@ -134,7 +134,7 @@ endif()
 
 # The server with the double of the engine in one process.
 target_sources(test_transcripts PRIVATE ${fake_sources})
-target_link_options(test_transcripts PRIVATE -Wl,--wrap=pthread_join,--wrap=engine_open,--wrap=engine_close)
+target_link_options(test_transcripts PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=engine_open,--wrap=engine_close)
 target_sources(test_short_memory PRIVATE ${fake_sources})
 target_sources(test_life PRIVATE ${fake_sources})
 target_sources(test_prep PRIVATE ${fake_sources})

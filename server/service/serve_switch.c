@@ -224,13 +224,13 @@ static bool fits(serve *s, const answer *a)
                                                                   strcmp(ref.path, s->current.path) == 0)));
 }
 
-/* Whether the model that a request of this socket asks for, before the one with this id, is not
+/* Whether the model that a request of this socket (0: none) asks for, before the one with this id, is not
  * known yet. */
-static bool is_reading(const serve *s, uint64_t conn_id, uint64_t before)
+static bool is_reading(const serve *s, uint64_t socket, uint64_t before)
 {
-    for (size_t i = 0; i < s->answers.cap; i++) {
+    for (size_t i = 0; i < s->answers.cap && socket; i++) {
         const answer *b = id_table_at(&s->answers, i);
-        if (b && b->conn == conn_id && b->id < before && b->state == ANSWER_PREPARING && !b->is_accepted &&
+        if (b && b->conn == socket && b->id < before && b->state == ANSWER_PREPARING && !b->is_accepted &&
             !b->knows_model) {
             return true;
         }
@@ -296,7 +296,7 @@ static void pump(serve *s)
         }
     }
     const answer *first = first_held(s, 0);
-    if (first && !first->knows_model) {
+    if (first && (!first->knows_model || is_behind(s, first))) {
         return; /* behind one that is still being read */
     }
     if (first && serve_find_model(s, first->opt.model, &s->wanted)) {
@@ -592,18 +592,19 @@ static bool is_switching(const serve *s)
 
 model_turn serve_model_turn(serve *s, const conn *c, size_t n_body, api_error *e)
 {
-    if (s->upstreams && s->phase != SERVE_DRAINING && !s->is_prep_stalled && !is_switching(s)) {
+    const bool waits = is_switching(s) || is_reading(s, c->is_socket ? c->id : 0, UINT64_MAX);
+    if (s->upstreams && s->phase != SERVE_DRAINING && !s->is_prep_stalled && !waits) {
         return MODEL_NOW; /* the body may name a model of another server; if not, it comes back */
     }
     if (!s->catalog || s->phase == SERVE_DRAINING || s->is_stalled ||
         (!s->engine && s->phase == SERVE_LOADING && !s->switching)) {
         return serve_is_ready(s, e) ? MODEL_NOW : MODEL_REFUSED;
     }
-    const bool waits = is_switching(s) || (c->is_socket && is_reading(s, c->id, UINT64_MAX));
     return !waits ? MODEL_NOW : has_room(s, n_body, e) ? MODEL_LATER : MODEL_REFUSED;
 }
 
-model_turn serve_named_turn(serve *s, char name[REQUEST_MODEL_MAX], size_t n_body, api_error *e)
+model_turn serve_named_turn(serve *s, uint64_t socket, uint64_t before, char name[REQUEST_MODEL_MAX],
+                            size_t n_body, api_error *e)
 {
     model_ref ref;
     if (upstreams_is_named(s->upstreams, name) && s->phase != SERVE_DRAINING) {
@@ -618,10 +619,13 @@ model_turn serve_named_turn(serve *s, char name[REQUEST_MODEL_MAX], size_t n_bod
     if (is_named && !is_current && refusal(s, &ref, e)) {
         return MODEL_REFUSED;
     }
-    if (!is_switching(s) && s->engine && (!is_named || is_current)) {
+    /* Behind one whose model is not known it waits, too: a switch for that one would wait for this answer, and this one for
+     * its turn on the socket. */
+    const bool waits = is_switching(s) || is_reading(s, socket, before);
+    if (!waits && s->engine && (!is_named || is_current)) {
         return MODEL_NOW;
     }
-    if (!is_switching(s) && !s->engine && !is_named) {
+    if (!waits && !s->engine && !is_named) {
         serve_is_ready(s, e);
         return MODEL_REFUSED;
     }

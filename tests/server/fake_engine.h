@@ -11,6 +11,8 @@
 /* When any double has something to do next (clock_ns), INT64_MAX for never; -1 while one does something, or has not looked at
  * the time since the last call. One that stalls has nothing to do. */
 int64_t fake_engine_due(void);
+/* Slow loads are no longer slow. */
+void fake_engine_end_loads(void);
 
 /* ---- fake_said.c, for the double itself ---- */
 

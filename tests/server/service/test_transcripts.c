@@ -9,7 +9,8 @@
  *     > {"messages": []}
  *     < 400                               the reply: status, headers that not every reply has, the body
  *
- * A request for WS is a WebSocket: each line of its body is a message, "wait TYPE" in a line waits for one of that type. RAW:
+ * A request for WS is a WebSocket: each line of its body is a message, "wait TYPE" in a line waits for one of that type, "wait N
+ * TYPE" until N have come. RAW:
  * its lines are sent as they stand; CUT: and nothing more will come. LEAVE TEXT before a request: its client is gone once it has
  * TEXT, or with LEAVE /PATH TEXT once that page says so; "leave" in a WebSocket likewise. END TEXT and END /PATH TEXT before the last
  * request of a file: the server is told to end then, and the reply is what comes all the same; "end" in a WebSocket likewise.
@@ -21,15 +22,19 @@
  * Behind a line CLOCK time stands still (transcript_clock.h), and LATER SECONDS lets it pass, also before a request, once that is
  * sent, among the lines of RAW and, as "later", in a WebSocket, which shows events of
  * statistics from "stats" on; behind it may stand what is waited for first, as with UNTIL. Times are
- * then seconds since the start, and durations exact. Double of the engine: what stalls goes on when there is a FOLDER/go.
+ * then seconds since the start, and durations exact. Double of the engine: what stalls goes on when there is a FOLDER/go
+ * (without CLOCK, too, where a WebSocket has "file go").
  *
- * LOADING: the model is FOLDER/models/ash, and its load goes on until there is no file "slow" in its folder any more.
+ * LOADING: the model is FOLDER/models/ash, and its load goes on until there is no file "slow" in its folder any more, or a
+ * server that ends waits for it. No thread can be started while there is a FOLDER/nothread. "long MESSAGE" in a WebSocket: so long
+ * that the loop does not read it.
  *
  * What is not the same each time is written as a sign: ids
  * as #1, #2, ... (in requests too), times @+SECONDS or @TIME, durations ~. Streamed texts are joined. PARLEY_WRITE=1 writes
  * the answers of today into the files.
  */
 #define _GNU_SOURCE /* memmem */
+#include <errno.h>
 #include <glob.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -288,6 +293,17 @@ static void ask_beside(const script *s, bytes *shown, const char *what)
     bytes_deinit(&got);
 }
 
+/* How many events have a type. */
+static long count_of(const char *events, const char *type)
+{
+    long n = 0;
+    for (const char *line = events; *line;
+         line += strcspn(line, "\n") + (line[strcspn(line, "\n")] != '\0')) {
+        n += memmem(line, strcspn(line, "\n"), type, strlen(type)) != NULL;
+    }
+    return n;
+}
+
 static void make_file(const char *folder, const char *name, const char *text)
 {
     char path[512];
@@ -335,11 +351,12 @@ static void ask_socket(script *s, const char *head, const char *body)
                 bytes_clear(&sent);
             }
             if (len > 5 && strncmp(next, "wait ", 5) == 0) {
-                char type[96];
-                snprintf(type, sizeof type, "\"%.*s\"", (int)len - 5, next + 5);
-                const size_t before = shown.len;
+                char type[96], *name;
+                const long n_wanted = strtol(next + 5, &name, 10); /* 0: one more */
+                snprintf(type, sizeof type, "\"%s\"", name + (n_wanted > 0));
+                const size_t before = shown.len, from = n_wanted > 0 ? 0 : before;
                 while (!(is_over = take_frames(s, &got, &at, &shown)) &&
-                       !strstr(bytes_str(&shown) + before, type)) {
+                       count_of(bytes_str(&shown) + from, type) < (n_wanted > 0 ? n_wanted : 1)) {
                     const size_t had = got.len;
                     char piece[4096];
                     const ssize_t n = recv(fd, piece, sizeof piece, 0);
@@ -378,6 +395,11 @@ static void ask_socket(script *s, const char *head, const char *body)
                 ask_beside(s, &shown, next + 5);
             } else if (strncmp(next, "binary ", 7) == 0 || strncmp(next, "chunk ", 6) == 0) {
                 add_bytes(&sent, strchr(next, ' ') + 1);
+            } else if (strncmp(next, "long ", 5) == 0) {
+                for (int i = 0; i < 20000; i++) {
+                    bytes_append_char(&known, ' ');
+                }
+                add_frame(&sent, 1, bytes_str(&known) + 5, known.len - 5);
             } else {
                 add_frame(&sent, 1, next, len);
             }
@@ -424,6 +446,18 @@ void __wrap_engine_close(engine *e)
 {
     n_engines -= e != NULL;
     __real_engine_close(e);
+}
+
+/* ---- threads ---- */
+
+static char no_thread[320]; /* the path of a file */
+
+int __real_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *), void *ctx);
+int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *), void *ctx);
+
+int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *), void *ctx)
+{
+    return access(no_thread, F_OK) == 0 ? EAGAIN : __real_pthread_create(out, attr, fn, ctx);
 }
 
 /* ---- a file ---- */
@@ -634,6 +668,7 @@ static void run(const char *path)
     static fake_options f;
     s = (script){.path = path, .out = bytes_empty(BYTES)};
     folder_make(s.folder);
+    snprintf(no_thread, sizeof no_thread, "%s/nothread", s.folder);
     bytes text = bytes_empty(BYTES);
     FILE *file = fopen(path, "r");
     char piece[65536];
@@ -655,10 +690,13 @@ static void run(const char *path)
     if (strstr(s.text, "FOLDER/hub")) {
         make_cache(&s);
     }
-    if (strstr(s.text, "CLOCK\n")) {
+    const bool is_exact = strstr(s.text, "CLOCK\n") != NULL;
+    if (is_exact || strstr(s.text, "\n> file go\n")) {
         char go[128];
         snprintf(go, sizeof go, "%s/go", s.folder);
         setenv("FAKE_STUCK_UNTIL", go, 1);
+    }
+    if (is_exact) {
         clock_stop();
         s.is_exact = true;
         s.began_s = clock_unix_s();
