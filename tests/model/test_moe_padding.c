@@ -27,9 +27,44 @@ static double padding(tiny *t, int32_t n)
     return padded / (3.0 * n * cfg->n_experts_used * cfg->expert_size * cfg->hidden_size * cfg->n_layers);
 }
 
+/* Rows that have more experts together than are computed at once: each has the bits that it has alone. */
+static void test_many_experts(void)
+{
+    enum { ROWS = NN_ROWS_EXACT };
+    static const char MANY[] =
+        "{\"model_type\":\"qwen3_5_moe\",\"text_config\":{\"vocab_size\":1888,\"hidden_size\":64,\"num_"
+        "attention_"
+        "heads\":4,\"num_key_value_heads\":2,\"head_dim\":16,\"rms_norm_eps\":1e-6,\"max_position_"
+        "embeddings\":4096,"
+        "\"num_hidden_layers\":2,\"layer_types\":[\"full_attention\",\"full_attention\"],\"num_experts\":40,"
+        "\"num_experts_per_tok\":36,\"moe_intermediate_size\":24,\"shared_expert_intermediate_size\":40,"
+        "\"rope_parameters\":{\"rope_theta\":10000,\"rope_type\":\"default\",\"mrope_section\":[1,1,0]}}}";
+    char dir[FOLDER_NAME];
+    float together[TINY_V];
+    int32_t ids[ROWS];
+    random_checkpoint_make(dir, MANY, 0);
+    tiny t = tiny_open_as(&(tiny_options){.dir = dir, .n_threads = 2, .cpu_mask = ~0u, .type = KV_F32});
+    seq_state *s = tiny_seq(&t);
+    for (int32_t i = 0; i < ROWS; i++) {
+        ids[i] = 5 + i * 7 % 1500;
+    }
+    memcpy(together, tiny_run(&t, s, ids, ROWS, true, false), sizeof together);
+    seq_state_reset(s);
+    const float *alone = NULL;
+    for (int32_t i = 0; i < ROWS; i++) {
+        alone = tiny_run(&t, s, ids + i, 1, true, false);
+    }
+    CHECK_SAME_FLOATS(alone, together, TINY_V);
+    seq_state_reset(s);
+    CHECK(tiny_difference(tiny_run(&t, s, ids, ROWS, false, false), together, TINY_V) < 1e-3);
+    seq_state_destroy(s);
+    tiny_close(&t);
+}
+
 int main(void)
 {
     static char dir[FOLDER_NAME];
+    test_many_experts();
     random_checkpoint_make(dir, CONFIG, 0);
     tiny t = tiny_open_as(&(tiny_options){
         .dir = dir, .n_threads = 1, .cpu_mask = test_cpu_mask(), .type = KV_F32, .fast = true});

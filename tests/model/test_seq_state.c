@@ -90,6 +90,23 @@ static void test_refusals(const tiny *t)
     CHECK_STR(d.text, "a snapshot of 100 tokens cannot be cut behind 101");
     CHECK_INT(seq_snapshot_shortest(snap), 100);
     CHECK_OK(seq_state_restore_prefix(s, snap, 100, &d), d);
+    /* models that differ in one of what a state has: each is another one */
+    model_config near[5] = {*cfg, *cfg, *cfg, *cfg, *cfg};
+    near[0].n_recurrent_layers--;
+    near[1].delta_n_k *= 2; /* longer tails */
+    near[2].delta_n_k *= 2;
+    near[2].delta_dk /= 2; /* smaller states */
+    near[3].n_attention_layers = 2 * (cfg->n_attention_layers + 1) - 1;
+    near[3].full.n_kv_heads /= 2; /* twice as many layers in blocks of the same size */
+    near[4].full.head_dim *= 2;
+    for (size_t i = 0; i < ARRAY_LEN(near); i++) {
+        seq_state *other_seq = NULL;
+        CHECK_OK(seq_state_create(&other_seq, &near[i], t->pool, 200, t->c, &d), d);
+        CHECK_INT(seq_state_restore(other_seq, snap, &d), ERR_INVALID);
+        CHECK_STR(d.text, "the snapshot belongs to another model");
+        seq_state_destroy(other_seq);
+    }
+    CHECK_OK(seq_state_restore(s, snap, &d), d);
     seq_snapshot_free(snap);
     seq_snapshot_free(NULL);
     seq_state_destroy(s);
@@ -230,7 +247,13 @@ static void test_sizes(const tiny *t)
               ERR_NOMEM);
     CHECK(strstr(d.text, "bytes") != NULL);
     CHECK(pool == NULL);
-    CHECK_INT(seq_state_bytes(&huge, KV_F32, false, INT32_MAX) > SIZE_MAX / 64, 1);
+    /* 256 layers of 4096 heads of 4096 numbers: 64 bits hold the bytes of so many blocks, and of twice as many no more */
+    const size_t block = kv_pool_block_bytes(&huge, KV_F32, false);
+    CHECK_INT(block, (size_t)256 * 2 * SEQ_PAGE_TOKENS * 4096 * 4096 * 4);
+    CHECK_INT(seq_state_bytes(&huge, KV_F32, false, 1 << 23) / block, (1 << 23) / SEQ_PAGE_TOKENS);
+    huge.full.n_kv_heads = 1 << 20;
+    CHECK(seq_state_bytes(&huge, KV_F32, false, INT32_MAX) == SIZE_MAX);
+    CHECK(seq_state_bytes(&huge, KV_F32, false, 64) < SIZE_MAX / 2);
 }
 
 /* Memory is kept ready for copies of states, and none where a model has no states. */

@@ -104,6 +104,13 @@ static void test_snapshot(const tiny *t, const float *whole)
     CHECK_OK(seq_state_restore(other, snap, &d), d); /* what was written meanwhile was a copy */
     say(t, other, said, AT, CHUNK);
     CHECK(tiny_difference(said, whole, SAID) < 2e-4);
+    model_config longer = *model_get_config(t->m); /* the same blocks, another window */
+    seq_state *another = NULL;
+    longer.sliding.window++;
+    CHECK_OK(seq_state_create(&another, &longer, t->pool, TINY_CTX, t->c, &d), d);
+    CHECK_INT(seq_state_restore(another, snap, &d), ERR_INVALID);
+    CHECK_STR(d.text, "the snapshot belongs to another model");
+    seq_state_destroy(another);
     seq_snapshot_free(snap);
     seq_state_destroy(other);
     free(said);
