@@ -130,6 +130,43 @@ static void test_special_tokens(void)
     write_file("generation_config.json", "{}");
 }
 
+/* What ends an answer is kept once, is a token, and there is room for so many alone. */
+static void test_stops(void)
+{
+    model_config cfg = {.vocab_size = 100};
+    static const int64_t NONE[] = {-1, 100, INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < ARRAY_LEN(NONE); i++) {
+        model_config_add_stop(&cfg, NONE[i]);
+        CHECK_INT(cfg.n_stop_ids, 0);
+    }
+    model_config_add_stop(&cfg, 99);
+    model_config_add_stop(&cfg, 0);
+    model_config_add_stop(&cfg, 99);
+    CHECK_INT(cfg.n_stop_ids, 2);
+    for (int32_t id = 1; id < 99; id++) {
+        model_config_add_stop(&cfg, id);
+        CHECK_INT(model_config_is_stop(&cfg, id), id < MODEL_MAX_STOP_IDS - 1);
+    }
+    CHECK_INT(cfg.n_stop_ids, MODEL_MAX_STOP_IDS);
+    CHECK(model_config_is_stop(&cfg, 99) && model_config_is_stop(&cfg, 0) && !model_config_is_stop(&cfg, -1));
+}
+
+/* A token whose name has no room is none. */
+static void test_long_tokens(void)
+{
+    for (size_t more = 0; more < 2; more++) {
+        model_config cfg;
+        err_detail d = {0};
+        char name[sizeof cfg.bos_token + 1] = "", text[256];
+        memset(name, 'x', sizeof cfg.bos_token - 1 + more);
+        snprintf(text, sizeof text, "{\"bos_token\":\"%s\"}", name);
+        write_file("tokenizer_config.json", text);
+        CHECK_OK(load(&cfg, ROPE, "", &d), d);
+        CHECK_STR(cfg.bos_token, more ? "" : name);
+    }
+    write_file("tokenizer_config.json", "{}");
+}
+
 static void test_faults(void)
 {
     static const struct {
@@ -151,6 +188,8 @@ static void test_faults(void)
         {ROPE, ",\"layer_scale\":true", "\"layer_scale\": true is not supported", ERR_UNSUPPORTED},
         {ROPE, ",\"mtp_use_dedicated_embeddings\":true", "mtp_use_dedicated_embeddings", ERR_UNSUPPORTED},
         {ROPE, ",\"attn_output_gate\":false", "attn_output_gate", ERR_UNSUPPORTED},
+        {ROPE, ",\"attn_output_gate\":true", "", ERR_OK},
+        {ROPE, ",\"attn_output_gate\":null", "", ERR_OK},
         {ROPE, ",\"quantization_config\":{\"quant_method\":\"gptq\"}", "gptq", ERR_UNSUPPORTED},
         {ROPE, ",\"quantization_config\":{\"quant_method\":\"mxfp4\"}", "mxfp4", ERR_UNSUPPORTED},
         {ROPE, ",\"quantization_config\":{\"load_in_4bit\":true}", "unknown method", ERR_UNSUPPORTED},
@@ -200,6 +239,8 @@ int main(void)
     test_released_form();
     test_generation_config();
     test_special_tokens();
+    test_stops();
+    test_long_tokens();
     test_faults();
     test_other_families();
     CHECK_OK(model_config_load(&cfg, json_folder(check_data("tiny")), &d), d);
