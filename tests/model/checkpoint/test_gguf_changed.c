@@ -1,6 +1,6 @@
 /* What becomes of a GGUF file, and of one that differs from it in a place: gguf_changed.txt (changed.h says how it is
  * written). An entry is KEY TYPE VALUE (lists as VALUE,VALUE; "e": an empty one; "." before a key stands for the
- * architecture, "#" for tokenizer.ggml.), or a tensor: @NAME TYPE COLUMNSxROWS... [VALUE,VALUE...], by itself 1, 2, 3 ...,
+ * architecture, "#" for tokenizer.ggml.), or a tensor: @NAME TYPE COLUMNSxROWS... [VALUE,VALUE...], by itself 1, 2, 3 ..., no data with "none",
  * below zero where a decay is stored, and from 101 on in a second half. "~" before an entry: it is of the tower, mmproj.gguf
  * beside the model; "&": of a-mmproj.gguf, which comes before it. "broken": the file has other first bytes. "!n": the tower
  * is named; "!f": the folder is, in place of the file; "!t": the tower is looked at as if it were a model. */
@@ -91,8 +91,8 @@ static void put_tensor(gguf_maker *m, const char *entry)
         const char *name;
         uint32_t type;
         size_t block, n_bytes;
-    } KINDS[] = {{"f32", 0, 1, 4},   {"f16", 1, 1, 2},      {"q8_0", 8, 32, 34},
-                 {"bf16", 30, 1, 2}, {"mxfp4", 39, 32, 17}, {"iq2_xxs", 16, 256, 66}};
+    } KINDS[] = {{"f32", 0, 1, 4},      {"f16", 1, 1, 2},         {"q8_0", 8, 32, 34}, {"bf16", 30, 1, 2},
+                 {"mxfp4", 39, 32, 17}, {"iq2_xxs", 16, 256, 66}, {"i8", 24, 1, 1}};
     char name[ENTRY_BYTES], kind[16], shape[64], values[ENTRY_BYTES] = "";
     uint64_t dims[4] = {0}, n = 1;
     uint32_t n_dims = 0;
@@ -101,7 +101,7 @@ static void put_tensor(gguf_maker *m, const char *entry)
         CHECK_STR(entry, "@NAME TYPE SHAPE");
         return;
     }
-    for (const char *at = shape; at && n_dims < 4; n_dims++) {
+    for (const char *at = strcmp(shape, "-") == 0 ? NULL : shape; at && n_dims < 4; n_dims++) {
         dims[n_dims] = strtoull(at, NULL, 10);
         n *= dims[n_dims];
         at = strchr(at, 'x');
@@ -112,6 +112,10 @@ static void put_tensor(gguf_maker *m, const char *entry)
     }
     if (k == ARRAY_LEN(KINDS)) {
         CHECK_STR(entry, "a known type");
+        return;
+    }
+    if (strcmp(values, "none") == 0) { /* no data: too much */
+        maker_info(m, name, KINDS[k].type, dims, n_dims, m->data.len);
         return;
     }
     bytes data = bytes_empty(1 << 24);
@@ -145,6 +149,8 @@ static void write_file(const description *d, const char *path, char mark)
         }
         entry += marked;
         sscanf(entry, "general.architecture text %63s", arch);
+        sscanf(entry, "general.alignment u32 %u", &m.alignment);
+        m.alignment = m.alignment >= 8 && m.alignment <= 1 << 16 ? m.alignment : 32;
         if (strcmp(entry, "broken") == 0) {
             m.magic = "GGUX";
         } else if (*entry == '@') {
