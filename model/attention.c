@@ -5,10 +5,10 @@
 #include "model/layers.h"
 #include "model/seq_layout.h"
 
-/* All sequences of a step have one pool. */
+/* All sequences of a step have one pool, and there is one at least. */
 static bool cache_rotates(const layer_ctx *lc, size_t kv_layer)
 {
-    return lc->n_runs > 0 && kv_type_rotates(seq_kv(lc->runs[0].seq, kv_layer).type);
+    return kv_type_rotates(seq_kv(lc->runs[0].seq, kv_layer).type);
 }
 
 static const attention_spec *spec_of(const layer_ctx *lc, const attention_weights *w)

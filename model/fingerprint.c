@@ -1,4 +1,5 @@
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static void add_tensors(hash_stream *h, const tensor_table *all)
             const uint64_t dim = t->view.dims[d];
             add(h, &dim, sizeof dim);
         }
-        for (size_t k = 0; t->view.data && k < SAMPLES; k++) {
+        for (size_t k = 0; k < SAMPLES; k++) {
             const size_t at = n > SAMPLE_BYTES ? (n - SAMPLE_BYTES) / (SAMPLES - 1) * k : 0;
             add(h, (const char *)t->view.data + at, n < SAMPLE_BYTES ? n : SAMPLE_BYTES);
         }
@@ -51,10 +52,13 @@ static void add_file(uint8_t out[HASH_BYTES], int dir, const char *name)
     }
 }
 
-static void add_files(hash_stream *h, const char *path)
+static err_code add_files(hash_stream *h, const char *path, err_detail *detail)
 {
     uint8_t sum[HASH_BYTES] = {0};
     DIR *d = opendir(path);
+    if (!d && errno != ENOTDIR) { /* TRAP: without its files a folder that was changed would look the same */
+        return err_set(detail, errno == ENOMEM ? ERR_NOMEM : ERR_IO, "%s: %s", path, strerror(errno));
+    }
     for (struct dirent *file; d && (file = readdir(d)) != NULL;) {
         if (name_ends_with(file->d_name, ".safetensors") || name_ends_with(file->d_name, ".gguf")) {
             add_file(sum, dirfd(d), file->d_name);
@@ -66,6 +70,7 @@ static void add_files(hash_stream *h, const char *path)
         add_file(sum, AT_FDCWD, path);
     }
     add(h, sum, sizeof sum);
+    return ERR_OK;
 }
 
 static void add_vocabulary(hash_stream *h, const tokenizer *tok)
@@ -87,12 +92,13 @@ err_code model_fingerprint(const model *m, uint8_t out[HASH_BYTES], err_detail *
     err_code err = h ? docs.read(docs.ctx, "config.json", &doc, detail)
                      : err_set(detail, ERR_NOMEM, "there is no memory");
     if (err == ERR_OK) {
-        if (doc) {
-            json_write(&text, json_root(doc));
-        }
+        json_write(&text, json_root(doc)); /* a model that was opened has one */
+        err = text.failed ? err_set(detail, ERR_NOMEM, "there is no memory") : ERR_OK;
+    }
+    if (err == ERR_OK) {
         add(h, bytes_str(&text), text.len);
         add_tensors(h, checkpoint_tensors(model_get_parts(m)->checkpoint));
-        add_files(h, model_dir(m));
+        err = add_files(h, model_dir(m), detail);
         add_vocabulary(h, model_tokenizer(m));
         hash_stream_end(h, out);
     }

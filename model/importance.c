@@ -1,5 +1,6 @@
 #include "model/importance.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,8 +84,10 @@ static void take_queries(void *ctx, size_t kv_layer, const float *q, size_t n_ro
     importance *im = ctx;
     const size_t hd = (size_t)im->cfg->full.head_dim, n_heads = (size_t)im->cfg->n_heads;
     (void)row_stride;
+    (void)n_rows;
+    assert(n_rows == 1);
     im->n_rows += kv_layer == 0;
-    if (n_rows != 1 || im->n_rows > IMPORTANCE_ROWS) {
+    if (im->n_rows > IMPORTANCE_ROWS) {
         return;
     }
     float *to = im->queries + (kv_layer * IMPORTANCE_ROWS + im->n_rows - 1) * query_floats(im->cfg);

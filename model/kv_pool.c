@@ -40,12 +40,10 @@ size_t kv_pool_window_blocks_for(const model_config *cfg, int32_t n_ctx)
     return !model_config_has_ring(cfg) ? 0 : all < most ? all : most;
 }
 
+/* The config's reader bounds every factor, so that 64 bits hold the product. */
 static size_t bytes_of(size_t n_layers, const attention_spec *spec, kv_type type)
 {
-    size_t n_bytes = 0;
-    const size_t page =
-        kv_page_bytes(type, SEQ_PAGE_TOKENS, (size_t)spec->n_kv_heads, (size_t)spec->head_dim);
-    return n_layers == 0 ? 0 : size_mul(&n_bytes, n_layers, page) ? n_bytes : SIZE_MAX;
+    return n_layers * kv_page_bytes(type, SEQ_PAGE_TOKENS, (size_t)spec->n_kv_heads, (size_t)spec->head_dim);
 }
 
 size_t kv_pool_block_bytes(const model_config *cfg, kv_type type, bool with_mtp)
@@ -53,10 +51,7 @@ size_t kv_pool_block_bytes(const model_config *cfg, kv_type type, bool with_mtp)
     const size_t n_sliding = model_config_has_ring(cfg) ? 0 : (size_t)cfg->n_sliding_layers;
     const size_t n_full =
         (size_t)cfg->n_attention_layers - (size_t)cfg->n_sliding_layers + (with_mtp ? 1 : 0);
-    size_t n_bytes = 0;
-    return size_add(&n_bytes, bytes_of(n_full, &cfg->full, type), bytes_of(n_sliding, &cfg->sliding, type))
-               ? n_bytes
-               : SIZE_MAX;
+    return bytes_of(n_full, &cfg->full, type) + bytes_of(n_sliding, &cfg->sliding, type);
 }
 
 size_t kv_pool_window_bytes(const model_config *cfg, kv_type type)

@@ -56,7 +56,7 @@ uint64_t model_type_bytes(const model *m, dtype type);
 
 /* A hash that tells this checkpoint from every other one, without reading all of it: config.json,
  * names, types, shapes and samples of the tensors, sizes and times of the weight files, the
- * vocabulary. ERR_NOMEM. */
+ * vocabulary. ERR_NOMEM; ERR_IO if the folder cannot be read any more. */
 MUST_CHECK err_code model_fingerprint(const model *m, uint8_t out[HASH_BYTES], err_detail *detail);
 
 /* All tensors by canonical name, and the documents, for the vision tower. Valid while the model is

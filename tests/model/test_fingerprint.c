@@ -175,6 +175,46 @@ static void test_single_file(void)
     }
 }
 
+/* One with a tower in a file of its own: its tensors count. */
+static void test_tower(void)
+{
+    char dir[FOLDER_NAME], gguf[FOLDER_NAME + 16], tower[FOLDER_NAME + 32];
+    uint8_t now[2][HASH_BYTES];
+    folder_make(dir);
+    snprintf(gguf, sizeof gguf, "%s/m.gguf", dir);
+    snprintf(tower, sizeof tower, "%s/mmproj-m.gguf", dir);
+    CHECK_INT(tool_run_3("make_gguf", check_data("tiny"), gguf, "bf16"), 0);
+    for (int i = 0; i < 2; i++) {
+        model *m = NULL;
+        err_detail d = {0};
+        CHECK_OK(model_open(&m, gguf, &(model_open_options){.weights_only = true}, &d), d);
+        CHECK_OK(model_fingerprint(m, now[i], &d), d);
+        model_close(m);
+        CHECK_INT(unlink(tower), i == 0 ? 0 : -1);
+    }
+    CHECK(memcmp(now[0], now[1], HASH_BYTES) != 0);
+}
+
+/* A folder that cannot be looked at any more has no name, and the reason is said. */
+static void test_gone(void)
+{
+    char dir[FOLDER_NAME], moved[FOLDER_NAME + 8], wanted[FOLDER_NAME + 40];
+    uint8_t now[HASH_BYTES];
+    model *m = NULL;
+    err_detail d = {0};
+    snprintf(dir, sizeof dir, "%s", folder);
+    snprintf(moved, sizeof moved, "%s.gone", folder);
+    CHECK_OK(model_open(&m, folder, &(model_open_options){.weights_only = true}, &d), d);
+    CHECK_INT(rename(dir, moved), 0);
+    CHECK(model_fingerprint(m, now, &d) != ERR_OK);
+    CHECK_INT(mkdir(dir, 0), 0);
+    CHECK_INT(rmdir(dir), 0);
+    CHECK_INT(rename(moved, dir), 0);
+    model_close(m);
+    snprintf(wanted, sizeof wanted, "%s", dir);
+    CHECK(strstr(d.text, wanted) != NULL);
+}
+
 int main(void)
 {
     static const char *const NAMES[] = {"config.json", "tokenizer.json", "tokenizer_config.json",
@@ -190,5 +230,7 @@ int main(void)
     test_files();
     test_documents();
     test_single_file();
+    test_tower();
+    test_gone();
     CHECK_DONE();
 }

@@ -31,6 +31,10 @@ static void test_ready(void)
     }
     CHECK_INT(n_steps, 2 * 3); /* of 2 MiB each */
     CHECK_INT(s.n_ready, 2);
+    unsigned char *larger = spares_take(&s, BYTES + 1); /* what is ready is of one size */
+    memset(larger, 1, BYTES + 1);
+    CHECK_INT(s.n_ready, 2);
+    spares_give(&s, larger, BYTES + 1);
     unsigned char *a = spares_take(&s, BYTES), *b = spares_take(&s, BYTES), *c = spares_take(&s, BYTES);
     unsigned char *other = spares_take(&s, 100);
     CHECK(a && b && c && other && a != b && b != c);

@@ -1,9 +1,10 @@
 /* What becomes of a GGUF file, and of one that differs from it in a place: gguf_changed.txt (changed.h says how it is
  * written). An entry is KEY TYPE VALUE (lists as VALUE,VALUE; "e": an empty one; "." before a key stands for the
- * architecture, "#" for tokenizer.ggml.), or a tensor: @NAME TYPE COLUMNSxROWS... [VALUE,VALUE...], by itself 1, 2, 3 ..., no data with "none",
- * below zero where a decay is stored, and from 101 on in a second half. "~" before an entry: it is of the tower, mmproj.gguf
- * beside the model; "&": of a-mmproj.gguf, which comes before it. "broken": the file has other first bytes. "!n": the tower
- * is named; "!f": the folder is, in place of the file; "!t": the tower is looked at as if it were a model. */
+ * architecture, "#" for tokenizer.ggml.), or a tensor: @NAME TYPE COLUMNSxROWS... [VALUE,VALUE...], by itself 1, 2, 3
+ * ..., no data with "none", below zero where a decay is stored, and from 101 on in a second half. "~" before an entry:
+ * it is of the tower, mmproj.gguf beside the model; "&": of a-mmproj.gguf, which comes before it. "broken": the file
+ * has other first bytes. "!n": the tower is named; "!f": the folder is, in place of the file; "!t": the tower is
+ * looked at as if it were a model. */
 #include "model/checkpoint/checkpoint.h"
 
 #include <unistd.h>
