@@ -226,6 +226,11 @@ set(failing upstream_request_next upstream_request_detach upstream_request_info 
     serve_stop_answer serve_stop_one answer_begin answer_take_prompt)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_serve_choices PRIVATE ${failing})
+set(failing clock_ms net_send_reply engine_get_status prep_get_status file_store_usage_of file_store_get_options
+    metrics_resident_bytes memory_available upstreams_write_status serve_write_residents response_store_bytes
+    serve_cancel_answer serve_end_thinking engine_clear_cache engine_check_name engine_list_cache engine_find_named)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_status PRIVATE ${failing})
 target_link_options(test_serve_history PRIVATE -Wl,--wrap=history_submit,--wrap=history_job_create,--wrap=net_send_reply
     -Wl,--wrap=serve_queue_frame,--wrap=serve_on_extended)
 target_link_options(test_load_bar PRIVATE -Wl,--wrap=isatty,--wrap=clock_ms)
