@@ -277,9 +277,51 @@ static void check_order(void)
         }
         close_subject(&s);
     }
+}
+
+/* So much is rendered a second time, and no round more: of twelve, each of which takes an eighth of it, or a byte more. */
+static void check_long(void)
+{
+    enum { ROUNDS = 12, AN_EIGHTH = LIMIT_RENDERED_BYTES / 4 / 8 };
+    static const char SOURCE[] = LAST "{% for m in messages %}" THOUGHTS(
+        "loop.index0") "{{ m.role[0] }}{% if m.role == 'tool' %}{{ m.content }}{% endif %}{% endfor %}";
+    static char content[AN_EIGHTH];
+    char talk[3 * ROUNDS + 2] = "";
+    memset(content, 'z', sizeof content);
+    for (int i = 0; i < ROUNDS; i++) {
+        memcpy(talk + 3 * (size_t)i, "uCt", 4);
+    }
+    memcpy(talk + 3 * (size_t)ROUNDS, "u", 2);
+    for (size_t more = 0; more <= 1; more++) {
+        subject s = {.name = "own"};
+        CHECK_OK(chat_template_compile(&s.template, SOURCE, strlen(SOURCE), &d), d);
+        s.style.habits = (template_habits){.takes_system = true, .takes_repeats = true, .takes_tools = true};
+        CHECK_OK(tokenizer_open(&s.tok, check_data("tiny/tokenizer.json"), &d), d);
+        bytes text = bytes_empty(LIMIT_RENDERED_BYTES);
+        chat_input *in = talk_of(talk, 0, true, true);
+        size_t history_len = 0, n_restored = 0;
+        in->messages = arena_calloc(in->arena, sizeof talk, sizeof *in->messages);
+        for (in->n_messages = 0; in->n_messages < strlen(talk); in->n_messages++) {
+            chat_message *m = &in->messages[in->n_messages];
+            *m = message_of(in->arena, talk[in->n_messages], in->n_messages,
+                            json_get(json_root(in->keep), "arguments"));
+            if (m->role == CHAT_TOOL) { /* behind a question, a thought and two letters */
+                m->parts[0].text = content;
+                m->parts[0].text_len = sizeof content - strlen("uxat") + more;
+            }
+        }
+        CHECK_OK(prompt_render(&text, &history_len, s.tok, s.template, &s.style, in, &d), d);
+        for (size_t i = 0; i < text.len; i++) {
+            n_restored += text.data[i] == 'x';
+        }
+        CHECK_INT(n_restored, more ? 8 : 9);
+        bytes_deinit(&text);
+        chat_input_destroy(in);
+        close_subject(&s);
+    }
+}
 #undef LAST
 #undef THOUGHTS
-}
 
 int main(void)
 {
@@ -289,6 +331,7 @@ int main(void)
     CHECK(changed[1] > 0);
     check_text();
     check_order();
+    check_long();
     const char *shared = check_shared_dir();
     if (shared) {
         measure_shared(shared);
