@@ -1,5 +1,6 @@
 #include "server/upstream/upstream_request.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,7 +110,7 @@ static void write_messages(writer *w)
     static const char *const ROLES[] = {
         [CHAT_SYSTEM] = "system", [CHAT_USER] = "user", [CHAT_ASSISTANT] = "assistant", [CHAT_TOOL] = "tool"};
     const chat_input *in = w->r->in;
-    size_t asked = 0, n_results = 0; /* the message with the calls, and the results behind it so far */
+    size_t asked = 0, call = 0; /* the message and the number of the call whose result comes next */
     bytes_append_str(w->out, ",\"messages\":[");
     for (size_t i = 0; i < in->n_messages && w->err == ERR_OK; i++) {
         const chat_message *m = &in->messages[i];
@@ -124,15 +125,17 @@ static void write_messages(writer *w)
         }
         if (m->n_tool_calls > 0) {
             write_calls(w, m, i);
-            asked = i;
-            n_results = 0;
         }
         if (m->role == CHAT_TOOL) {
-            const chat_message *from = &in->messages[asked];
-            const char *made = n_results < from->n_tool_calls ? from->tool_calls[n_results].id : NULL;
+            while (call == in->messages[asked].n_tool_calls) {
+                asked++;
+                call = 0;
+            }
+            assert(asked < i); /* each result is of a call in front of it, which has no other */
+            const char *id = in->messages[asked].tool_calls[call].id;
             bytes_append_str(w->out, ",\"tool_call_id\":");
-            write_call_id(w, m->tool_call_id ? m->tool_call_id : made, asked, n_results);
-            n_results++;
+            write_call_id(w, m->tool_call_id ? m->tool_call_id : id, asked, call);
+            call++;
         }
         bytes_append_char(w->out, '}');
     }

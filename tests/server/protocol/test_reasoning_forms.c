@@ -1,6 +1,6 @@
 /* How families mark reasoning: every form comes apart the same at every cut, and an answer in channels
  * (harmony) gives reasoning, content and calls. */
-#include "tests/check.h"
+#include "tests/recorded.h"
 #include "tests/server/protocol/tools_of.h"
 #include "tests/server/protocol/transcript.h"
 
@@ -87,13 +87,18 @@ static const sample HARMONY[] = {
     {"openai_gptoss", false, true, CALL("", "{}<|call|>"), "C{{}}"},
 };
 
+static reply_rules rules_of(const sample *s)
+{
+    return (reply_rules){.think = think_form_find(s->form),
+                         .starts_in_thinking = s->starts,
+                         .may_think = true,
+                         .form = s->has_tools ? &TOOL_FORM_HARMONY : NULL,
+                         .tools = s->has_tools ? tools : NULL};
+}
+
 static void check(const sample *s)
 {
-    const reply_rules rules = {.think = think_form_find(s->form),
-                               .starts_in_thinking = s->starts,
-                               .may_think = true,
-                               .form = s->has_tools ? &TOOL_FORM_HARMONY : NULL,
-                               .tools = s->has_tools ? tools : NULL};
+    const reply_rules rules = rules_of(s);
     const size_t len = strlen(s->text);
     for (size_t cut = 0; cut <= len; cut++) {
         bytes out = bytes_empty(1 << 16);
@@ -159,6 +164,30 @@ static void test_templates(void)
           !think_form_reads(NULL, "<think>", 7));
 }
 
+/* When the bytes of each are told, and those of texts with what looks like a mark. */
+static void test_told(void)
+{
+    static const sample LOOKS[] = {
+        {"think", false, false, "a <b <think> c </think> d <", NULL},
+        {"think", true, false, "a <b </th </x> c < d</think> e", NULL},
+        {"mistral", false, false, "[THINK]a [b [/TH [/x] [/THINK] c [d", NULL},
+        {"openai_gptoss", false, true, FINAL("a <b <| <|x|> <|e <<|end|> c"), NULL},
+        {"openai_gptoss", false, true, ANALYSIS("a <b <| <|x|> <|en <<|ch") NEXT FINAL("b <"), NULL}};
+    bytes out = bytes_empty(1 << 20);
+    const struct {
+        const sample *samples;
+        size_t n;
+    } ALL[] = {{PLAIN, ARRAY_LEN(PLAIN)}, {HARMONY, ARRAY_LEN(HARMONY)}, {LOOKS, ARRAY_LEN(LOOKS)}};
+    for (size_t i = 0; i < ARRAY_LEN(ALL); i++) {
+        for (size_t k = 0; k < ALL[i].n; k++) {
+            const reply_rules rules = rules_of(&ALL[i].samples[k]);
+            transcript_told(&out, &rules, ALL[i].samples[k].text);
+        }
+    }
+    recorded_check("server/protocol/told_thoughts.txt", bytes_str(&out));
+    bytes_deinit(&out);
+}
+
 int main(void)
 {
     tools = tools_of(TOOLS);
@@ -169,6 +198,7 @@ int main(void)
         check(&HARMONY[i]);
     }
     test_states();
+    test_told();
     test_templates();
     tool_set_destroy(tools);
     CHECK_DONE();

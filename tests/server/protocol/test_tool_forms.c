@@ -1,7 +1,7 @@
 /* Every form of tool call: what models write in it, whole and broken, is read the same however it is
  * cut, nothing is lost, and no prefix of it gives arguments that are not JSON. */
 #include "base/limits.h"
-#include "tests/check.h"
+#include "tests/recorded.h"
 #include "tests/server/protocol/tool_writer.h"
 #include "tests/server/protocol/tools_of.h"
 #include "tests/server/protocol/transcript.h"
@@ -473,6 +473,34 @@ static void test_odd(const odd_case *cases, size_t n)
     }
 }
 
+/* When the bytes of each are told, and those of a text with two calls in each form. */
+static void test_told(void)
+{
+    bytes out = bytes_empty(1 << 20);
+    json_doc *calls =
+        parse("[{\"name\":\"find\",\"arguments\":{\"city\":\"A <b\",\"days\":3,\"opts\":{\"a\":[1,true]}}},"
+              "{\"name\":\"now\",\"arguments\":{}}]");
+    for (size_t w = 0; w < ARRAY_LEN(TOOL_WRITERS); w++) {
+        const reply_rules rules = {
+            .form = TOOL_WRITERS[w].form, .think = tool_writer_think(TOOL_WRITERS[w].form), .tools = tools};
+        bytes text = bytes_empty(1 << 16);
+        tool_writer_calls(&text, &TOOL_WRITERS[w], json_root(calls));
+        bytes_append_str(&text, "\nz < [x] {");
+        bytes_printf(&out, "%s: ", rules.form->name);
+        transcript_told(&out, &rules, bytes_str(&text));
+        bytes_deinit(&text);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(ODD_JSON); i++) {
+        transcript_told(&out, &(reply_rules){.form = ODD_JSON[i].form, .tools = tools}, ODD_JSON[i].text);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(ODD_OTHER); i++) {
+        transcript_told(&out, &(reply_rules){.form = ODD_OTHER[i].form, .tools = tools}, ODD_OTHER[i].text);
+    }
+    recorded_check("server/protocol/told_calls.txt", bytes_str(&out));
+    bytes_deinit(&out);
+    json_free(calls);
+}
+
 /* ---- cut answers, thoughts in front, the choice of a form ---- */
 
 static void test_cut(void)
@@ -563,6 +591,7 @@ int main(void)
     test_scenarios();
     test_odd(ODD_JSON, ARRAY_LEN(ODD_JSON));
     test_odd(ODD_OTHER, ARRAY_LEN(ODD_OTHER));
+    test_told();
     test_cut();
     test_names();
     tool_set_destroy(tools);

@@ -54,6 +54,30 @@ static inline void transcript_parse(bytes *out, const reply_rules *rules, const 
     reply_parser_deinit(&p);
 }
 
+/* A text as it comes byte by byte, with a | behind each byte by which more of the answer was told (|n: n bytes of it): what is
+ * held back although nothing can come of it, or told too soon, shows in no transcript. */
+static inline void transcript_told(bytes *out, const reply_rules *rules, const char *text)
+{
+    reply_parser p;
+    size_t told = 0;
+    reply_parser_init(&p, rules);
+    for (const char *c = text; *c; c++) {
+        reply_parser_push(&p, c, 1);
+        size_t n = 0;
+        for (size_t i = 0; i < p.pieces.n; i++) {
+            n += p.pieces.items[i].text.len;
+        }
+        const unsigned char sign = (unsigned char)*c;
+        bytes_printf(out, sign == '\n' ? "\\n" : sign < 0x80 ? "%c" : "\\x%02x", sign);
+        if (n > told) {
+            bytes_printf(out, n > told + 1 ? "|%zu" : "|", n - told);
+        }
+        told = n;
+    }
+    bytes_append_char(out, '\n');
+    reply_parser_deinit(&p);
+}
+
 /* The same for two pushes. */
 static inline void transcript_parse_split(bytes *out, const reply_rules *rules, const char *text, size_t len,
                                           size_t cut, bool was_cut)

@@ -5,6 +5,7 @@
 #include "server/protocol/dialects/chat_request.h"
 #include "server/protocol/dialects/completion_request.h"
 #include "server/protocol/dialects/messages_request.h"
+#include "server/protocol/dialects/ollama_request.h"
 #include "server/protocol/dialects/responses_request.h"
 #include "tests/recorded.h"
 
@@ -263,6 +264,44 @@ static void test_contents(void)
     }
 }
 
+/* Results without ids are those of the calls in their order, whichever messages these stand in. */
+static void test_order_of_results(void)
+{
+    static const char BODY[] = "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},"
+                               "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"function\":{"
+                               "\"name\":\"f\",\"arguments\":{}}},"
+                               "{\"function\":{\"name\":\"g\",\"arguments\":{}}}]},"
+                               "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"function\":{"
+                               "\"name\":\"h\",\"arguments\":{}}}]},"
+                               "{\"role\":\"tool\",\"content\":\"1\"},{\"role\":\"tool\",\"content\":\"2\"},{"
+                               "\"role\":\"tool\",\"content\":\"3\"}]}";
+    static const char *const IDS[] = {"call_1_0", "call_1_1", "call_2_0"};
+    api_request r;
+    err_detail d = {0};
+    json_doc *doc = NULL;
+    bytes text = bytes_empty(LIMIT_BODY_BYTES);
+    api_request_init(&r);
+    CHECK_OK(ollama_request_parse(&r, BODY, sizeof BODY - 1, false, NULL, &d), d);
+    upstream_media media = {.engine = UPSTREAM_OTHER};
+    const upstream_facts facts = {.server = "gpu", .model = "m", .engine = UPSTREAM_OTHER, .media = &media};
+    upstream_media_begin(&media, r.in, UPSTREAM_VIDEO_AUTO, UPSTREAM_UNKNOWN);
+    CHECK_OK(upstream_request_write(&text, &r, &(upstream_prompt){0}, &facts, &d), d);
+    CHECK_OK(json_parse(&doc, bytes_str(&text), text.len, 16, &d), d);
+    size_t n_calls = 0, n_results = 0;
+    for (const json *m = json_child(json_get(json_root(doc), "messages")); m; m = json_next(m)) {
+        for (const json *c = json_child(json_get(m, "tool_calls")); c; c = json_next(c)) {
+            CHECK_STR(json_str(json_get(c, "id"), ""), IDS[n_calls++]);
+        }
+        if (json_get(m, "tool_call_id")) {
+            CHECK_STR(json_str(json_get(m, "tool_call_id"), ""), IDS[n_results++]);
+        }
+    }
+    CHECK(n_calls == 3 && n_results == 3);
+    json_free(doc);
+    bytes_deinit(&text);
+    api_request_deinit(&r);
+}
+
 /* What no other server is asked for, and numbers at their bounds. */
 static void test_refused(void)
 {
@@ -391,6 +430,7 @@ int main(void)
     test_tools();
     test_messages();
     test_contents();
+    test_order_of_results();
     test_refused();
     test_engines();
     CHECK_DONE();
