@@ -83,7 +83,7 @@ target_sources(test_turns PRIVATE ${CMAKE_SOURCE_DIR}/bench/turns.c)
 # libraries crash when their own allocations fail, or make too many.
 set(only_ours test_alloc_fail_checkpoint test_alloc_fail_engine test_alloc_fail_vision test_chat_client test_chat_command test_chat_line
     test_file_store test_history_queue test_hub_bounds test_id_table test_limits test_mcp_wait test_reader_memory test_serve_calls
-    test_serve_choices test_uploads)
+    test_serve_choices test_serve_heads test_uploads)
 foreach(program test_alloc_fail test_alloc_fail_image test_alloc_fail_model test_alloc_fail_text test_chat_talk
         test_data_uri test_engine_commands test_hub test_left_behind test_mcp_catalog test_mcp_config test_mcp_result
         test_reply_memory test_request_memory test_response_store test_tool_plan test_upstream_config test_upstream_memory
@@ -231,6 +231,7 @@ set(failing clock_ms net_send_reply engine_get_status prep_get_status file_store
     serve_cancel_answer serve_end_thinking engine_clear_cache engine_check_name engine_list_cache engine_find_named)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_serve_status PRIVATE ${failing})
+target_link_options(test_serve_heads PRIVATE -Wl,--wrap=serve_begin_form,--wrap=clock_ms)
 target_link_options(test_serve_history PRIVATE -Wl,--wrap=history_submit,--wrap=history_job_create,--wrap=net_send_reply
     -Wl,--wrap=serve_queue_frame,--wrap=serve_on_extended)
 target_link_options(test_load_bar PRIVATE -Wl,--wrap=isatty,--wrap=clock_ms)
