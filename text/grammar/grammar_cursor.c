@@ -548,10 +548,10 @@ static void fill_string_mask(grammar_cursor *c, uint64_t *mask, int32_t reading)
     }
 }
 
-/* Where every reading begins a marker that is one token, allows these alone. */
+/* Where every reading begins a marker that is one token, allows these alone, and the end where the text may end. */
 static bool allow_markers(const grammar_cursor *c, uint64_t *mask, const state *s)
 {
-    bool all = s->n > 0 && !s->complete;
+    bool all = s->n > 0;
     for (int32_t i = 0; i < s->n && all; i++) {
         const stack *top = stack_at(c, members_of(c, s)[i]);
         const grammar_node *x = &c->g->nodes[top->node];

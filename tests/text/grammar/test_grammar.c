@@ -423,6 +423,12 @@ static void test_forms(void)
     const uint64_t *mask = grammar_cursor_mask(c, grammar_cursor_state(c));
     CHECK(marker >= 0 && token_mask_has(mask, marker));
     CHECK_INT(walk_count(mask, trie->n_words), 1);
+    /* behind a call the answer ends, or another marker follows, which is no text */
+    const char *const plain_call = "<tool_call>\n{\"name\": \"g\", \"arguments\": {}}\n</tool_call>";
+    CHECK(feed(c, plain_call, strlen(plain_call)));
+    mask = grammar_cursor_mask(c, grammar_cursor_state(c));
+    CHECK(mask && token_mask_has(mask, marker) && token_mask_has(mask, stop));
+    CHECK_INT(walk_count(mask, trie->n_words), 2);
     grammar_cursor_destroy(c);
     grammar_destroy(g);
     json_free(doc);

@@ -294,8 +294,23 @@ static int32_t make_steps(grammar *g, int32_t n)
     return grammar_choice(g, items, (size_t)n);
 }
 
+/* A choice that is opened on one stack, on another one and on the first again; so many of them within each other. */
+static int32_t make_again(grammar *g, int32_t n)
+{
+    int32_t inner = grammar_text(g, "a", 1);
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t one[] = {inner, grammar_space(g)}, other[] = {inner, grammar_text(g, "c", 1)};
+        const int32_t first = grammar_sequence(g, one, 2),
+                      items[] = {first, grammar_sequence(g, other, 2), first};
+        inner = grammar_choice(g, items, 3);
+    }
+    return inner;
+}
+
 static void test_readings(void)
 {
+    CHECK(is_allowed(make_again,
+                     8)); /* 256 readings; thrice as many for each would be more than there may be */
     CHECK(is_allowed(make_readings, LIMIT_GRAMMAR_STACKS));
     CHECK(!is_allowed(make_readings, LIMIT_GRAMMAR_STACKS + 1));
     CHECK(is_allowed(make_steps, 1111)); /* five million steps */
