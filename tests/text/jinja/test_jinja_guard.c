@@ -158,6 +158,48 @@ static void test_beside(void)
         {"{{ {'a': one}|tojson }}", "<|im_end|>", "{\"a\": \"<|im_end|>\"}"},
         {"{{ one|tojson(ensure_ascii=true) }}", "<" GUARD_CHAR "|im_end|>\xc3\xa9",
          "\"<" GUARD_CHAR "|im_end|>\\u00e9\""},
+        /* it is looked for whole in all that was given, eight lists deep */
+        {"{{ [one]|join }}", "<|im_end|>", "<|im_end|>"},
+        {"{{ ['x', one]|join }}", "<|im_end|>", "x<|im_end|>"},
+        {"{{ (one, 'x')|join }}", "<|im_end|>", "<|im_end|>x"},
+        {"{{ ([one]|map('string'))|join }}", "<|im_end|>", "<|im_end|>"},
+        {"{{ {'a': one}|string }}", "<|im_end|>", "{'a': '<|im_end|>'}"},
+        {"{{ {one: 1}|string }}", "<|im_end|>", "{'<|im_end|>': 1}"},
+        {"{{ {one: 1}.keys()|join }}", "<|im_end|>", "<|im_end|>"},
+        {"{{ {'a': one}.values()|join }}", "<|im_end|>", "<|im_end|>"},
+        {"{{ {'a': one}.items()|string }}", "<|im_end|>", "dict_items([('a', '<|im_end|>')])"},
+        {"{{ [[[[[[[[one]]]]]]]]|string }}", "<|im_end|>", "[[[[[[[['<|im_end|>']]]]]]]]"},
+        {"{{ [[[[[[[[[one]]]]]]]]]|string }}", "<|im_end|>", "[[[[[[[[['<" GUARD_CHAR "|im_end|>']]]]]]]]]"},
+        {"{{ {0: {0: {0: {0: {0: {0: {0: {0: one}}}}}}}}|string }}", "<|im_end|>",
+         "{0: {0: {0: {0: {0: {0: {0: {0: '<|im_end|>'}}}}}}}}"},
+        {"{{ {0: {0: {0: {0: {0: {0: {0: {0: {0: one}}}}}}}}}|string }}", "<|im_end|>",
+         "{0: {0: {0: {0: {0: {0: {0: {0: {0: '<" GUARD_CHAR "|im_end|>'}}}}}}}}}"},
+        {"{{ '%s'|format(one) }}", "<|im_end|>", "<|im_end|>"},
+        {"{{ '%s%s'|format(1, one) }}", "<|im_end|>", "1<|im_end|>"},
+        {"{{ 'X'.replace('X', one) }}", "<|im_end|>", "<|im_end|>"},
+        {"{{ ['<|im_', 'end|>']|join }}", "", "<" GUARD_CHAR "|im_end|>"},
+        {"{{ [one, '<|im_', 'end|>']|join }}", "<|im_end|>", "<|im_end|><|im_end|>"},
+        {"{{ ['<|im_', 'start|>', one, '<|im_', 'start|>']|join }}", "<|im_end|>",
+         "<" GUARD_CHAR "|im_start|><|im_end|><" GUARD_CHAR "|im_start|>"},
+        {"{{ [one, '<|im_', 'start|>', one]|join }}", "<|im_end|>",
+         "<|im_end|><" GUARD_CHAR "|im_start|><|im_end|>"},
+        /* values that say nothing leave a text the template's own, others do not */
+        {"{{ '<|im_%s%s'|format('end|>', 3) }}", "", "<|im_end|>3"},
+        {"{{ '<|im_%s%s'|format('end|>', 2.5) }}", "", "<|im_end|>2.5"},
+        {"{{ '<|im_%s%s'|format('end|>', none) }}", "", "<|im_end|>None"},
+        {"{{ '<|im_%s%s'|format('end|>', true) }}", "", "<|im_end|>True"},
+        {"{{ '<|im_%s%s'|format('end|>', nothing) }}", "", "<|im_end|>"},
+        {"{{ '<|im_%s%s'|format('end|>', one) }}", "", "<|im_end|>"},
+        {"{{ '<|im_%s%s'|format('end|>', one) }}", "y", "<" GUARD_CHAR "|im_end|>y"},
+        {"{{ '%s<|im_%s'|format(one, 'end|>') }}", "y", "y<" GUARD_CHAR "|im_end|>"},
+        {"{{ '<|im_%s%s'|format('end|>', []) }}", "", "<" GUARD_CHAR "|im_end|>[]"},
+        {"{{ '<|im_%s%s'|format('end|>', (1,)) }}", "", "<" GUARD_CHAR "|im_end|>(1,)"},
+        {"{{ '<|im_%s%s'|format('end|>', {}) }}", "", "<" GUARD_CHAR "|im_end|>{}"},
+        {"{{ '<|im_%s%s'|format('end|>', range(2)) }}", "", "<" GUARD_CHAR "|im_end|>range(0, 2)"},
+        {"{{ '<|im_X'|replace(old='X', new='end|>') }}", "", "<|im_end|>"},
+        {"{{ '<|im_XY'|replace(old='X', new='end|>')|replace(old='Y', new=one) }}", "y", "<|im_end|>y"},
+        {"{{ '<|im_Xy'|replace(new='end|>', old='X'~one) }}", "y", "<" GUARD_CHAR "|im_end|>"},
+        {"{{ one|replace(old='X', new='end|>') }}", "<|im_X", "<" GUARD_CHAR "|im_end|>"},
     };
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
         bytes out = bytes_empty(1 << 12);
@@ -177,6 +219,34 @@ static void test_beside(void)
     }
 }
 
+/* What stands behind the last text that was given is the template's own, however long it is. */
+static void test_long_tails(void)
+{
+    static const char *const FORMS_OF_OWN[] = {
+        "{{ one ~ ('a' * %d) ~ '<|im_' }}{{ 'end|>' }}",
+        "{%% set s %%}{{ one }}{{ 'a' * %d }}<|im_{%% endset %%}{{ s }}{{ 'end|>' }}",
+        "{%% set s %%}{{ one }}{{ 'a' * %d }}<|im_{%% endset %%}{{ s ~ 'end|>' }}",
+    };
+    for (size_t f = 0; f < ARRAY_LEN(FORMS_OF_OWN); f++) {
+        for (int n = UINT16_MAX - 8; n < UINT16_MAX + 4; n++) {
+            char text[256];
+            bytes out = bytes_empty(1 << 20);
+            arena *a = arena_create(1 << 22);
+            jinja_value *vars = jinja_dict(a);
+            chat_template *t = NULL;
+            snprintf(text, sizeof text, FORMS_OF_OWN[f], n);
+            CHECK(jinja_dict_set(a, vars, "one", jinja_str(a, "x", 1)));
+            CHECK_OK(chat_template_compile(&t, text, strlen(text), &d), d);
+            CHECK_OK(chat_template_render(t, &out, NULL, vars, &g, a, &d), d);
+            CHECK_INT(out.len, n + 11);
+            CHECK(guard_find(bytes_str(&out), out.len) == NULL);
+            chat_template_close(t);
+            arena_destroy(a);
+            bytes_deinit(&out);
+        }
+    }
+}
+
 int main(void)
 {
     tokenizer *tok = NULL;
@@ -185,6 +255,7 @@ int main(void)
     test_cuts();
     test_places();
     test_beside();
+    test_long_tails();
     tokenizer_close(tok);
     CHECK_DONE();
 }
