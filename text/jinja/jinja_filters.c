@@ -295,6 +295,10 @@ static bool filter_int(const jinja_frame *f, jinja_value *out)
         *out = jinja_make_int(i);
         return true;
     }
+    if (f->self->type == JINJA_BIGINT) {
+        *out = *f->self;
+        return true;
+    }
     if (!jinja_defined(f->r, f->self)) {
         return false;
     }
@@ -321,8 +325,8 @@ static bool filter_abs(const jinja_frame *f, jinja_value *out)
 {
     int64_t i;
     if (jinja_as_int(f->self, &i)) {
-        *out = jinja_make_int(i == INT64_MIN ? INT64_MAX : i < 0 ? -i : i);
-        return true;
+        *out = jinja_make_int(i == INT64_MIN ? 0 : i < 0 ? -i : i);
+        return i != INT64_MIN || jinja_fail(f->r, "a number is too large");
     }
     *out = jinja_make_float(fabs(f->self->as.number));
     return f->self->type == JINJA_FLOAT ||

@@ -420,7 +420,7 @@ bool jinja_as_double(const jinja_value *v, double *out)
         *out = (double)i;
         return true;
     }
-    if (v->type == JINJA_BIGINT && v->len < 400) {
+    if (v->type == JINJA_BIGINT && v->len < 400) { /* JSON has none of more than 309 digits */
         char digits[400];
         memcpy(digits, v->as.text, v->len);
         digits[v->len] = '\0';

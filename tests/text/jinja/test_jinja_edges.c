@@ -1,0 +1,93 @@
+/* Expressions at both sides of what decides, and calls with variables that are none. tests/text/jinja/edges.txt has what each
+ * line shows in a template, or why it is refused. */
+#include "tests/recorded.h"
+#include "text/jinja/chat_template.h"
+
+enum { MEMORY = 1 << 20, NOON = 1795176000, DIGITS = 309 /* of the largest numbers that JSON may have */ };
+
+static json_doc *given;
+
+static err_code render(bytes *shown, const char *text, size_t len, arena *a, const jinja_value *vars,
+                       err_detail *d)
+{
+    chat_template *t = NULL;
+    err_code err = chat_template_compile(&t, text, len, d);
+    err = err ? err : chat_template_render(t, shown, NULL, vars, NULL, a, d);
+    chat_template_close(t);
+    return err;
+}
+
+/* A line is an expression; one with a % is a whole template, as is. */
+static void tell(void *ctx, bytes *out, const char *line, size_t len)
+{
+    bytes text = bytes_empty(MEMORY), shown = bytes_empty(MEMORY);
+    arena *a = arena_create(MEMORY);
+    jinja_value *vars = jinja_from_json(a, json_root(given));
+    err_detail d = {0};
+    (void)ctx;
+    CHECK(jinja_dict_set(a, vars, CHAT_TEMPLATE_NOW, jinja_int(a, NOON)));
+    if (len > 0 && line[0] != '#') {
+        const bool is_whole = line[0] == '{' && line[1] == '%';
+        bytes_printf(&text, is_whole ? "%.*s" : "{{ %.*s }}", (int)len, line);
+        if (render(&shown, bytes_str(&text), text.len, a, vars, &d) == ERR_OK) {
+            bytes_append_str(out, "< ");
+            bytes_append_json(out, bytes_str(&shown), shown.len);
+            bytes_append_char(out, '\n');
+        } else {
+            static const char PLACE[] = "chat template, line 1: ";
+            const bool is_placed = strncmp(d.text, PLACE, sizeof PLACE - 1) == 0;
+            bytes_printf(out, "<! %s\n", d.text + (is_placed ? sizeof PLACE - 1 : 0));
+        }
+    }
+    bytes_deinit(&text);
+    bytes_deinit(&shown);
+    arena_destroy(a);
+}
+
+/* What is no dictionary of variables, or cannot be put into one. */
+static void test_variables(void)
+{
+    static const char TEXT[] = "{{ strftime_now('%Y')|int >= 2024 }}{{ messages }}";
+    arena *a = arena_create(MEMORY);
+    bytes shown = bytes_empty(MEMORY);
+    jinja_value *text = jinja_str(a, "x", 1), *vars = jinja_dict(a);
+    err_detail d = {0};
+    CHECK(!jinja_dict_set(a, NULL, "a", text) && !jinja_dict_set(a, text, "a", text) &&
+          !jinja_dict_set(a, vars, "a", NULL));
+    const jinja_value *const none[] = {NULL, text};
+    for (size_t i = 0; i < ARRAY_LEN(none); i++) {
+        CHECK_INT(render(&shown, "a", 1, a, none[i], &d), ERR_LIMIT);
+        CHECK_STR(d.text, "the chat template's variables do not fit the memory for rendering it");
+    }
+    /* the time is that of the system where none is given, and messages need not be a list */
+    CHECK(jinja_dict_set(a, vars, "messages", text));
+    for (int i = 0; i < 2; i++) {
+        chat_template *t = NULL;
+        jinja_span spans[1] = {{7, 9}};
+        chat_template_trace trace = {.spans = spans};
+        CHECK_OK(chat_template_compile(&t, TEXT, sizeof TEXT - 1, &d), d);
+        bytes_clear(&shown);
+        CHECK_OK(chat_template_render(t, &shown, &trace, vars, NULL, a, &d), d);
+        CHECK_STR(bytes_str(&shown), "Truex");
+        CHECK(spans[0].begin == 7 && spans[0].end == 9);
+        chat_template_close(t);
+        CHECK(jinja_dict_set(a, vars, CHAT_TEMPLATE_NOW, text));
+    }
+    bytes_deinit(&shown);
+    arena_destroy(a);
+}
+
+int main(void)
+{
+    char digits[DIGITS + 1], variables[2048];
+    memset(digits, '1', DIGITS);
+    digits[DIGITS] = '\0';
+    snprintf(variables, sizeof variables, "{\"big\":99999999999999999999,\"huge\":%s,\"huger\":%s}",
+             digits + 1, digits);
+    setenv("TZ", "UTC0", 1);
+    CHECK(json_parse(&given, variables, strlen(variables), 4, NULL) == ERR_OK);
+    recorded_answers(PARLEY_SOURCE_DIR "/tests/text/jinja/edges.txt", tell, NULL);
+    test_variables();
+    json_free(given);
+    CHECK_DONE();
+}
