@@ -164,6 +164,34 @@ static void test_distribution(void)
     CHECK_NEAR(share[4], 1.0 / 86, 0.005);
 }
 
+/* Of ids that are equally likely the lower ones are kept, however many are looked at. */
+static void test_equal(void)
+{
+    enum { MANY = 300, DRAWS = 3000 };
+    static const struct {
+        int32_t n, top_k;
+        float top_p;
+        int32_t kept;
+    } CASES[] = {{8, 0, 0.5f, 4},     {8, 3, 1, 3},           {8, 6, 0.5f, 3},     {13, 0, 0.6f, 8},
+                 {MANY, 200, 1, 200}, {MANY, 200, 0.25f, 50}, {MANY, 129, 1, 129}, {MANY, 128, 1, 128}};
+    static float logits[MANY], copy[MANY];
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        bool drawn[MANY] = {false};
+        sampler_params p = PLAIN;
+        p.top_k = CASES[i].top_k;
+        p.top_p = CASES[i].top_p;
+        sampler *s = create(&p, CASES[i].n, CASES[i].n);
+        for (int32_t k = 0; k < DRAWS; k++) {
+            memcpy(copy, logits, sizeof copy);
+            drawn[sampler_pick(s, copy, k)] = true;
+        }
+        for (int32_t id = 0; id < CASES[i].n; id++) {
+            CHECK_INT(drawn[id], id < CASES[i].kept);
+        }
+        sampler_destroy(s);
+    }
+}
+
 /* One place under many seeds is the same distribution as many places under one seed. */
 static void test_seeds_are_independent(void)
 {
@@ -497,6 +525,7 @@ int main(void)
     test_greedy();
     test_penalties();
     test_distribution();
+    test_equal();
     test_seeds_are_independent();
     test_seed();
     test_logprobs();

@@ -13,6 +13,7 @@
 #include "model/model.h"
 #include "model/weights.h"
 #include "tests/folder.h"
+#include "tests/model/random_families.h"
 
 static char folder[FOLDER_NAME];
 
@@ -185,6 +186,60 @@ static void test_values(void)
     checkpoint_close(ck);
 }
 
+static const attention_weights *attention_of(const weights *w, const model_config *cfg, layer_kind kind)
+{
+    for (int32_t i = 0; i < cfg->n_layers; i++) {
+        if (w->layers[i].kind == kind) {
+            return &w->layers[i].attention;
+        }
+    }
+    return NULL;
+}
+
+/* What a config leaves out is not looked for, whatever the file holds. */
+static void test_left_out(void)
+{
+    static const struct {
+        const char *family, *config; /* beside that of the family */
+        bool conv_bias, key_bias, value_bias;
+    } CASES[] = {
+        {"nemotron_h", "", true, false, false},
+        {"nemotron_h", ",\"use_conv_bias\":true", true, false, false},
+        {"nemotron_h", ",\"use_conv_bias\":false", false, false, false},
+        {"llama", "", false, false, false},
+        {"llama", ",\"attention_bias\":true", false, true, true},
+        {"gemma4_text", "", false, false, false},
+        {"gemma4_text", ",\"attention_bias\":true", false, true, false}, /* of full layers keys are values */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        char dir[64], text[2048];
+        size_t at = 0;
+        model_config cfg;
+        checkpoint *ck = NULL;
+        weights *w = NULL;
+        err_detail d = {0};
+        while (strcmp(RANDOM_FAMILIES[at].name, CASES[i].family) != 0) {
+            at++;
+        }
+        const char *config = RANDOM_FAMILIES[at].config;
+        snprintf(text, sizeof text, "%.*s%s}", (int)strlen(config) - 1, config, CASES[i].config);
+        random_checkpoint_make(dir, text, RANDOM_FAMILIES[at].forms);
+        CHECK_OK(model_config_load(&cfg, json_folder(dir), &d), d);
+        CHECK_OK(checkpoint_open(&ck, dir, NULL, &d), d);
+        CHECK_OK(weights_open(&w, &cfg, ck, NULL, NULL, &d), d);
+        const attention_weights *full = w ? attention_of(w, &cfg, LAYER_ATTENTION) : NULL;
+        CHECK_INT(w && w->layers[0].mamba.conv_bias != NULL, CASES[i].conv_bias);
+        CHECK_INT(full && full->k_bias != NULL, CASES[i].key_bias);
+        CHECK_INT(full && full->q_bias != NULL, CASES[i].key_bias);
+        CHECK_INT(full && full->o_bias != NULL, CASES[i].key_bias);
+        CHECK_INT(full && full->v_bias != NULL, CASES[i].value_bias);
+        const attention_weights *sliding = w ? attention_of(w, &cfg, LAYER_SLIDING) : NULL;
+        CHECK(!sliding || (sliding->v_bias != NULL) == CASES[i].key_bias);
+        weights_close(w);
+        checkpoint_close(ck);
+    }
+}
+
 /* Copies the tiny checkpoint's config.json into the folder. */
 static void write_config(void)
 {
@@ -224,6 +279,7 @@ int main(void)
     test_changed_files(&cfg);
     test_head(&cfg);
     test_values();
+    test_left_out();
     test_broken_folders();
     CHECK_DONE();
 }
