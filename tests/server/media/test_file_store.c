@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -386,6 +387,25 @@ static void test_writer(void)
     }
 }
 
+/* A file is there, but no number for it. */
+static void test_many_open(void)
+{
+    struct rlimit was;
+    err_detail d = {0};
+    file_handle h = {.fd = -1};
+    file_store *fs = file_store_create(
+        &(file_store_options){.dir = "/tmp", .max_bytes = 100, .quota = 100, .expire_s = 60});
+    CHECK_OK(put(fs, 1, 5, &d), d);
+    CHECK(getrlimit(RLIMIT_NOFILE, &was) == 0);
+    CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit){.rlim_cur = 3, .rlim_max = was.rlim_max}) == 0);
+    CHECK_INT(file_store_open(fs, 1, last.id, &h, &d), ERR_IO);
+    CHECK_STR(d.text, "too many files are open");
+    CHECK(setrlimit(RLIMIT_NOFILE, &was) == 0);
+    CHECK_OK(file_store_open(fs, 1, last.id, &h, &d), d);
+    close(h.fd);
+    file_store_destroy(fs);
+}
+
 int main(void)
 {
     enum { FIRST = 1, SECOND = 2, SPARE = LIMIT_FILES_PER_KEY - LIMIT_FILE_CONTENTS_PER_KEY };
@@ -426,5 +446,6 @@ int main(void)
     test_short_memory();
     log_set_level(LOG_OFF);
     test_writer();
+    test_many_open();
     CHECK_DONE();
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/ledger.h"
 #include "tests/alloc_fail.h"
 #include "tests/check.h"
 #include "tests/folder.h"
@@ -391,6 +392,39 @@ static err_code begin_once(void *kind)
     return err;
 }
 
+/* What finds no memory on its way to the disk counts as not sent. */
+static void test_busy(void)
+{
+    err_detail d = {0};
+    file_sink *f = NULL;
+    ledger *memory = ledger_create(1 << 20);
+    begin_test();
+    write_queue_end(writes);
+    write_queue_destroy(writes);
+    writes = write_queue_create(memory, nothing, NULL);
+    uploads_init(&us, files, writes);
+    upload *up = begin(&FACTS, 10, UPLOAD_BY_CHUNKS), *parts = begin(&FACTS, 10, UPLOAD_BY_PARTS);
+    CHECK_OK(upload_chunk(up, 0, "012", 3, &d), d);
+    settle(up->sink);
+    CHECK_OK(upload_part_begin(&us, parts, &f, &d), d);
+    for (int is_short = 1; is_short >= 0; is_short--) {
+        ledger_set_limit(memory, is_short ? ledger_get_status(memory).used : 1 << 20);
+        CHECK_INT(upload_chunk(up, 1, "1234", 4, &d), is_short ? ERR_INVALID : ERR_OK);
+        CHECK_STR(d.name, is_short ? "upload_offset_mismatch" : "");
+        CHECK_STR(d.text,
+                  is_short ? "there was no memory for this chunk; the next byte expected is number 3" : "");
+        CHECK_INT(up->received, is_short ? 3 : 5);
+        d = (err_detail){0};
+        CHECK_INT(upload_part_add(parts, f, "01", 2, &d), is_short ? ERR_BUSY : ERR_OK);
+        CHECK_INT(parts->received, is_short ? 0 : 2);
+        d = (err_detail){0};
+    }
+    upload_part_abort(parts, f);
+    end_test();
+    CHECK_INT(ledger_get_status(memory).used, 0);
+    ledger_destroy(memory);
+}
+
 static void test_short_memory(void)
 {
     begin_test();
@@ -412,6 +446,7 @@ int main(void)
     test_bounds();
     test_many_parts();
     test_broken_part();
+    test_busy();
     test_short_memory();
     CHECK_ALL_CLOSED();
     CHECK_DONE();
