@@ -575,6 +575,11 @@ test('a chat is deleted as it is known; what others wrote to it meanwhile stays,
     server.refuses = (method) => (method === 'DELETE' ? [{}, 409] : null);
     server.chats.delete(third.id);
     assert.deepEqual([await history.remove(third), server.news().length], [true, 2]);
+    // Changed there, and this page never saw it.
+    const unseen = talk('U');
+    let n = 0;
+    server.refuses = () => [{}, (n += 1) === 1 ? 409 : 404];
+    assert.deepEqual([await history.remove(unseen), server.news()], [true, [`DELETE chats/${unseen.id}?revision=0`, `DELETE chats/${unseen.id}?revision=0`]]);
 });
 
 test('a deletion that the server was not told of is told when it is back, and the list is without the chat', async () => {
@@ -604,6 +609,13 @@ test('a deletion that the server was not told of is told when it is back, and th
     server.news();
     await history.flush();
     assert.deepEqual([server.news(), server.chats.size], [[`DELETE chats/${other.id}`], 0]);
+    // Another tab tells the server meanwhile.
+    stored.set('parley.removed', JSON.stringify({ a: 1, b: 1 }));
+    server.refuses = () => (stored.set('parley.removed', '{}'), null);
+    page.refreshed.length = 0;
+    await history.flush();
+    assert.deepEqual([server.news(), page.refreshed], [['DELETE chats/a?revision=1'], []]);
+    server.refuses = null;
     stored.set('parley.removed', '{');
     await history.flush();
     assert.deepEqual(server.news(), []);

@@ -95,6 +95,8 @@ const WHOLE = {
     "what is folded, to its own end": {
         "<details open>\n<summary>Sum *x*</summary>\n\nInner **b**\n\n<details><summary>Second</summary>deep</details>\n\n```\n</details>\n```\n\n~~~~\n</details>\n```\n~~~~\n\n</details>\nbehind":
             "<details class=\"folded\" open><summary>Sum <em>x</em></summary><div><p dir=\"auto\">Inner <strong>b</strong></p><details class=\"folded\"><summary>Second</summary><div><p dir=\"auto\">deep</p></div></details><code-block .code=\"</details>\" .language=\"\" .open=false></code-block><code-block .code=\"</details>\\n```\" .language=\"\" .open=false></code-block></div></details><p dir=\"auto\">behind</p>",
+        "<details><summary>s</summary>x</details>     behind, which is no code":
+            "<details class=\"folded\"><summary>s</summary><div><p dir=\"auto\">x</p></div></details><p dir=\"auto\">behind, which is no code</p>",
         "<details>\nplain\n</details>":
             "<details class=\"folded\"><summary>Details</summary><div><p dir=\"auto\">plain</p></div></details>",
         "a\n<details>never closed\n":
