@@ -304,7 +304,7 @@ target_link_options(test_history_queue PRIVATE -Wl,--wrap=pthread_create)
 target_link_options(test_chat_command PRIVATE -Wl,--wrap=fetch_start,--wrap=chat_talk_set_system)
 target_link_options(test_chat_talk PRIVATE -Wl,--wrap=fsync)
 set(failing isatty arena_strdup readlink fork mkdtemp hub_place_find hub_cache_find hub_pull hub_cache_list pull_bars_begin
-    pull_bars_tick pull_bars_end local_server_get local_server_process pidfd_open pidfd_send_signal poll)
+    pull_bars_tick pull_bars_end command_print local_server_get local_server_process pidfd_open pidfd_send_signal poll)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_command_calls PRIVATE ${failing})
 target_link_options(test_context_fit PRIVATE -Wl,--wrap=arena_calloc,--wrap=engine_get_info,--wrap=gen_request_get_info

@@ -32,6 +32,9 @@ static bytes all, calls; /* what was recorded; what was called meanwhile */
 ONE_FAILS(char *, arena_strdup, (arena * a, const char *text, size_t len), (a, text, len), NULL)
 ONE_FAILS(ssize_t, readlink, (const char *path, char *out, size_t n), (path, out, n), (errno = EACCES, -1))
 
+ONE_FAILS(err_code, command_print, (const bytes *text, err_detail *d), (text, d),
+          err_set(d, ERR_NOMEM, "no memory for this"))
+
 ONE_FAILS(pid_t, fork, (void), (), (errno = EAGAIN, -1))
 
 static int n_folders = 1; /* that can be made; the next one cannot */
@@ -331,6 +334,9 @@ static void test_cache(void)
         record(command_list, "parley list", "for people");
         record(command_list, "parley list --json", "for programs");
     }
+    one_fails("command_print", 1);
+    record(command_list, "parley list --json", "without memory");
+    CHECK(one_fails_over());
 }
 
 static void test_server(void)
