@@ -139,6 +139,9 @@ static void test_tools(void)
     CHECK_OK(mcp_config_read(&c, NULL, "fetch=a.example,, ,fetch=b.example,", &d), d);
     CHECK_INT(c->servers[0].domains.n, 2);
     mcp_config_destroy(c);
+    CHECK_OK(mcp_config_read(&c, NULL, "folder=/", &d), d);
+    CHECK_STR(c->servers[0].folder, "/");
+    mcp_config_destroy(c);
     CHECK_INT(mcp_config_read(&c, NULL, "calculator,nothing", &d), ERR_INVALID);
     CHECK_INT(mcp_config_read(&c, NULL, "folder=/nowhere", &d), ERR_INVALID);
     CHECK(strstr(d.text, "/nowhere"));

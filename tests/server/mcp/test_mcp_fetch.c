@@ -133,6 +133,7 @@ static void test_kinds(void)
                                         "image/png",
                                         "image/html5",
                                         "application/octet-stream",
+                                        "x",
                                         "",
                                         "a\x1b"
                                         "b/c"};

@@ -160,6 +160,22 @@ static void test_search(void)
     CHECK_STR(said(mcp_folder_search, "{\"text\":\"quagga\",\"path\":\"sub\"}"),
               "sub/one.md:1: A Quagga here\nsub/one.md:3: quagga again\n");
     CHECK_STR(said(mcp_folder_search, "{\"text\":\"QUAGGA a\"}"), "sub/one.md:3: quagga again\n");
+    char one[PATH]; /* names of one letter */
+    snprintf(one, sizeof one, "%s/s", root);
+    CHECK(mkdir(one, 0700) == 0);
+    snprintf(one, sizeof one, "%s/s/t", root);
+    CHECK(mkdir(one, 0700) == 0);
+    put("s/t/u", "q\n", 2);
+    CHECK_STR(said(mcp_folder_search, "{\"name\":\"u\",\"path\":\"s\"}"), "s/t/u\n");
+    CHECK_STR(said(mcp_folder_search, "{\"text\":\"q\",\"name\":\"u\"}"), "s/t/u:1: q\n");
+    CHECK_STR(said(mcp_folder_list, "{\"path\":\"x\"}"),
+              "!x: there is nothing of this name; list_folder shows what there is");
+    snprintf(one, sizeof one, "%s/s/t/u", root);
+    CHECK(unlink(one) == 0);
+    snprintf(one, sizeof one, "%s/s/t", root);
+    CHECK(rmdir(one) == 0);
+    snprintf(one, sizeof one, "%s/s", root);
+    CHECK(rmdir(one) == 0);
     CHECK_STR(said(mcp_folder_search, "{\"name\":\"*.MD\",\"path\":\"sub\"}"), "sub/one.md\n");
     CHECK_STR(said(mcp_folder_search, "{\"name\":\"*.txt\",\"text\":\"quagga\"}"), "Nothing was found.\n");
     CHECK_STR(said(mcp_folder_search, "{}"),

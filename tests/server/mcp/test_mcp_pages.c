@@ -42,7 +42,7 @@ static void test_html(void)
                "rel (https://h/dir/x) abs (https://h/y?z) out (http://o/)");
     check_page("<a href='#x'>a</a> <a href='mailto:x'>b</a> <a href='javascript:x'>c</a> <a href='q'></a>",
                "a b c");
-    check_page("<img alt='a  cat'><img alt=''><img>", "[image: a cat]");
+    check_page("<img alt='a  cat'><img alt=''><img><img alt='c'>", "[image: a cat][image: c]");
     check_page("<pre>a\tb\n\rc</pre>", "a\tb\nc");
     check_page("<p>a\f</p><pre>b</pre> c<pre>d\n</pre> e", "a\n\nb\n\nc\n\nd\n\n\ne");
     check_page("<a href='http://o/a(b'>a</a> <a href='http://o/<b'>b</a> <a href='HTTPS://o/'>c</a> <a "

@@ -360,6 +360,8 @@ static void test_programs(void)
     PLAY("it writes errors", {1, 'E', 0, "one\ntwo"}, {1, 'E', 0, "\n"}, {2, 'E', 0, " \r\n"},
          {3, 'E', 0, "th\x1bree \r\n\n"}, {4, 'Z', 0, NULL}, {5, 'C', 5, NULL}, {6, 'X', 0, NULL},
          {6.5, 'Q', 0, NULL});
+    PLAY("it ends with a letter", {1, 'E', 0, "x"}, {2, 'C', 5, NULL}, {3, 'X', 0, NULL},
+         {3.5, 'Q', 0, NULL});
     PLAY("it ends without a word, in a call", {1, 'R', 0, NULL}, {1, 'C', 5, "long"}, {2, 'X', 0, NULL},
          {9, 'Q', 0, NULL});
     PLAY("it ends again and again", {0.5, 'X', 0, NULL}, {2, 'X', 0, NULL}, {5, 'X', 0, NULL},

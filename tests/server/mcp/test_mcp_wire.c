@@ -237,6 +237,12 @@ static const scene SCENES[] = {
      .notice = {JSON("") "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"odd\"}}" CUT}},
     {"it is mute about a notice", "{}", .call = {JSON("") SAYS("yes") CUT}, .notice = {MUTE}, .end_s = 40},
     {"mute about the call", "{}", .call = {MUTE}, .end_s = 200},
+    {"a session of one letter that is lost", "{}",
+     .initialize = {JSON("Mcp-Session-Id: s\r\n") RESULT(OLD) CUT,
+                    JSON("Mcp-Session-Id: t\r\n") RESULT(OLD) CUT},
+     .call = {HTTP("404 No", "") CUT, JSON("") SAYS("found") CUT}},
+    {"a stream of one letter that goes on", "{}", .call = {STREAM "id: e\ndata:\n\n" CUT},
+     .get = {STREAM "data: " SAYS("back") "\n\n" CUT}, .end_s = 20},
     {"modern, mute about the call", "{}", .discover = {JSON("") RESULT(MODERN) CUT}, .call = {MUTE},
      .end_s = 70},
 };

@@ -740,13 +740,31 @@ static void test_brought_images(void)
         err_detail d = {0};
         api_request_init(&r);
         CHECK_OK(responses_request_parse(&r, BODY, sizeof BODY - 1, false, sees < 0 ? NULL : &info, &d), d);
-        CHECK_INT(r.in->messages[r.in->n_messages - 1].n_parts, sees == 1 ? 2 : 1);
+        const chat_message *m = &r.in->messages[r.in->n_messages - 1];
+        CHECK_INT(m->n_parts, sees == 1 ? 2 : 1);
+        CHECK_STR(text_of(m, 0), "o");
+        CHECK_STR(m[-1].tool_calls[0].name, "n"); /* nothing here has tools, so it has its own */
         api_request_deinit(&r);
     }
 }
 
+/* A title of one letter is one. */
+static void test_document(void)
+{
+    static const char BODY[] =
+        "{\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"document\","
+        "\"title\":\"t\",\"context\":\"\",\"source\":{\"type\":\"text\",\"data\":\"d\"}}]}]}";
+    api_request r;
+    err_detail d = {0};
+    api_request_init(&r);
+    CHECK_OK(messages_request_parse(&r, BODY, sizeof BODY - 1, true, NULL, &d), d);
+    CHECK_STR(text_of(&r.in->messages[0], 0), "<document title=\"t\">\nd\n</document>\n");
+    api_request_deinit(&r);
+}
+
 int main(void)
 {
+    test_document();
     test_turns();
     test_brought_images();
     test_conversation();
