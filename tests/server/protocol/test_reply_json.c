@@ -326,7 +326,7 @@ static void tell_response(bytes *record, const told *answer, int order, response
 {
     const reply_options opt = {.n_choices = 1, .logprobs = true};
     api_error e;
-    api_error_set(&e, 500, NULL, NULL, "it broke");
+    api_error_set(&e, 500, order == 1 ? "c" : NULL, order == 2 ? "p" : NULL, "it broke");
     const response_result result = {.status = status,
                                     .error = status == RESPONSE_FAILED ? &e : NULL,
                                     .is_filtered = order == 1,
@@ -502,6 +502,16 @@ static void test_talks(void)
     bytes_deinit(&keeper.steps);
 }
 
+static void test_messages_error(void)
+{
+    api_error e;
+    api_error_set(&e, 500, "c", NULL, "it broke");
+    messages_reply_error_body(&out, &e);
+    CHECK_STR(written(),
+              "{\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"it broke\",\"details\":{"
+              "\"error_code\":\"c\"}}}");
+}
+
 /* ---- vectors and ranks ---- */
 
 static void test_vectors(void)
@@ -551,6 +561,7 @@ int main(void)
     test_ollama();
     test_answers();
     test_talks();
+    test_messages_error();
     test_vectors();
     CHECK_DONE();
 }
