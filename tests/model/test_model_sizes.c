@@ -6,7 +6,11 @@
 #include "model/layers.h"
 #include "tests/model/random_families.h"
 #include "tests/model/tiny.h"
+#include "tests/model/tool.h"
 #include "tests/recorded.h"
+
+static const char PLAIN[] =
+    "{\"model_type\":\"qwen3\"," RANDOM_SIZES ",\"intermediate_size\":80" RANDOM_ROPE("") "}";
 
 static void tell_weights(bytes *out, const model *m)
 {
@@ -86,6 +90,17 @@ int main(void)
         }
         model_close(m);
     }
+    char dir[FOLDER_NAME], gguf[FOLDER_NAME + 8]; /* matrices that are in blocks already */
+    model *m = NULL;
+    err_detail d = {0};
+    random_checkpoint_make(dir, PLAIN, RANDOM_TEXT_ONLY);
+    snprintf(gguf, sizeof gguf, "%s/m.gguf", dir);
+    CHECK_INT(tool_run_3("make_gguf", dir, gguf, "q8_0"), 0);
+    CHECK_OK(model_open(&m, gguf, &(model_open_options){.weights_only = true}, &d), d);
+    if (m) {
+        tell(&told, "in blocks of 8 bits", m);
+    }
+    model_close(m);
     recorded_check("model/model_sizes.txt", bytes_str(&told));
     bytes_deinit(&told);
     CHECK_DONE();
