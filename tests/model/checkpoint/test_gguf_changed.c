@@ -2,9 +2,9 @@
  * written). An entry is KEY TYPE VALUE (lists as VALUE,VALUE; "e": an empty one; "." before a key stands for the
  * architecture, "#" for tokenizer.ggml.), or a tensor: @NAME TYPE COLUMNSxROWS... [VALUE,VALUE...], by itself 1, 2, 3
  * ..., no data with "none", below zero where a decay is stored, and from 101 on in a second half. "~" before an entry:
- * it is of the tower, mmproj.gguf beside the model; "&": of a-mmproj.gguf, which comes before it. "broken": the file
- * has other first bytes. "!n": the tower is named; "!f": the folder is, in place of the file; "!t": the tower is
- * looked at as if it were a model. */
+ * it is of the tower, mmproj.gguf beside the model; "&": of a-mmproj.gguf, which comes before it. "%": of the second
+ * of two parts. "broken": the file has other first bytes. "!n": the tower is named; "!2": the second part is; "!1": it
+ * is not there; "!f": the folder is, in place of the file; "!t": the tower is looked at as if it were a model. */
 #include "model/checkpoint/checkpoint.h"
 
 #include <unistd.h>
@@ -144,7 +144,7 @@ static void write_file(const description *d, const char *path, char mark)
     maker_init(&m);
     for (size_t i = 0; i < d->n; i++) {
         const char *entry = d->entries[i];
-        const bool marked = *entry == '~' || *entry == '&';
+        const bool marked = strchr("~&%", *entry) != NULL;
         if (marked ? *entry != mark : mark != 0) {
             continue;
         }
@@ -192,17 +192,27 @@ static void tell_vocabulary(bytes *out, const char *path)
 /* The files of the folder, and all that is read of them. */
 static void tell(bytes *out, const description *d, const char *folder)
 {
-    char path[128], mmproj[128], first[128];
-    bool has_tower = false, has_first = false;
+    char path[128], second[128], mmproj[128], first[128];
+    bool has_tower = false, has_first = false, has_parts = false;
     for (size_t i = 0; i < d->n; i++) {
         has_tower = has_tower || d->entries[i][0] == '~';
         has_first = has_first || d->entries[i][0] == '&';
+        has_parts = has_parts || d->entries[i][0] == '%';
     }
-    snprintf(path, sizeof path, "%s/model.gguf", folder);
+    snprintf(path, sizeof path, "%s/model%s.gguf", folder, has_parts ? "-00001-of-00002" : "");
     snprintf(mmproj, sizeof mmproj, "%s/mmproj.gguf", folder);
     write_file(d, path, 0);
     if (has_tower) {
         write_file(d, mmproj, '~');
+    }
+    if (has_parts) {
+        snprintf(second, sizeof second, "%s/model-00002-of-00002.gguf", folder);
+        write_file(d, second, '%');
+        if (strcmp(d->own, "!2") == 0) {
+            snprintf(path, sizeof path, "%s", second);
+        } else if (strcmp(d->own, "!1") == 0) {
+            CHECK_INT(unlink(second), 0);
+        }
     }
     if (has_first) {
         snprintf(first, sizeof first, "%s/a-mmproj.gguf", folder);
