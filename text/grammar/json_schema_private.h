@@ -70,6 +70,7 @@ typedef struct merged {
     const char *patterns[SCHEMA_BOUNDS_MAX], *formats[SCHEMA_BOUNDS_MAX];
     size_t n_patterns, n_formats;
     const place *string_at;
+    const place *length_at[2]; /* of minLength, maxLength; NULL: as long as it likes */
     schema_bound bounds[SCHEMA_BOUNDS_MAX];
     size_t n_bounds;
     const place *number_at;

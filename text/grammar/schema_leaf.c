@@ -144,7 +144,7 @@ static void narrow_by_length(schema_compiler *c, const merged *m, dfa *all, bool
     char pattern[64];
     const bool open = m->max_length == GRAMMAR_MANY;
     if (m->min_length > LENGTH_MAX || (!open && m->max_length > LENGTH_MAX)) {
-        schema_refuse(c, m->string_at, open ? "minLength" : "maxLength", ERR_UNSUPPORTED,
+        schema_refuse(c, m->length_at[!open], open ? "minLength" : "maxLength", ERR_UNSUPPORTED,
                       "lengths above %d are not supported %s", LENGTH_MAX,
                       raw ? "for a parameter" : "beside pattern or format");
     }

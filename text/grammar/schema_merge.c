@@ -159,6 +159,9 @@ static err_code read_length(schema_compiler *c, merged *m, const place *at, cons
         if (strcmp(limits[i].name, json_key(value)) == 0 &&
             (limits[i].is_max ? n < *limits[i].limit : n > *limits[i].limit)) {
             *limits[i].limit = (int32_t)n;
+            if (i < 2) {
+                m->length_at[i] = at;
+            }
         }
     }
     return ERR_OK;

@@ -293,6 +293,65 @@ static void test_long_texts(void)
     bytes_deinit(&text);
 }
 
+/* Numbers and lengths as they are written, and what is said of them. */
+static void test_numbers(void)
+{
+    static const struct {
+        grammar_spec_kind kind;
+        const char *schema, *why; /* NULL: it is one */
+    } cases[] = {
+        {SPEC_SCHEMA, "{\"minimum\":1e39}", NULL},
+        {SPEC_SCHEMA, "{\"minimum\":1e40}", "schema.minimum: the bound 1e40 has too many digits"},
+        {SPEC_SCHEMA, "{\"minimum\":1e41}", "schema.minimum: the bound 1e41 has too many digits"},
+        {SPEC_SCHEMA, "{\"minimum\":0.1e40}", NULL},
+        {SPEC_SCHEMA, "{\"minimum\":1e-40}", NULL},
+        {SPEC_SCHEMA, "{\"minimum\":1e-41}", "schema.minimum: the bound 1e-41 has too many digits"},
+        {SPEC_SCHEMA, "{\"minimum\":1.5e-40}", "schema.minimum: the bound 1.5e-40 has too many digits"},
+        {SPEC_SCHEMA, "{\"minimum\":15e-40}", NULL},
+        {SPEC_SCHEMA, "{\"minimum\":1234567890123456789012345678901234567890}", NULL},
+        {SPEC_SCHEMA, "{\"minimum\":12345678901234567890123456789012345678901}",
+         "schema.minimum: the bound 12345678901234567890123456789012345678901 has too many digits"},
+        {SPEC_SCHEMA, "{\"pattern\":\"a\",\"maxLength\":2000}",
+         "schema: pattern needs too large an automaton (more than 20000 states, or 20000000 steps): make it "
+         "simpler"},
+        {SPEC_SCHEMA, "{\"pattern\":\"a\",\"maxLength\":2001}",
+         "schema.maxLength: lengths above 2000 are not supported beside pattern or format"},
+        {SPEC_SCHEMA, "{\"pattern\":\"a\",\"minLength\":2000}",
+         "schema: pattern needs too large an automaton (more than 20000 states, or 20000000 steps): make it "
+         "simpler"},
+        {SPEC_SCHEMA, "{\"pattern\":\"a\",\"minLength\":2001}",
+         "schema.minLength: lengths above 2000 are not supported beside pattern or format"},
+        {SPEC_SCHEMA, "{\"type\":\"string\",\"minLength\":2001,\"maxLength\":3000}", NULL},
+        {SPEC_PARAMETERS, "{\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":200}}}", NULL},
+        {SPEC_PARAMETERS, "{\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":2000}}}",
+         "schema.properties.a: pattern needs too large an automaton (more than 20000 states, or 20000000 "
+         "steps): make it "
+         "simpler"},
+        {SPEC_PARAMETERS, "{\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":2001}}}",
+         "schema.properties.a.maxLength: lengths above 2000 are not supported for a parameter"},
+        {SPEC_PARAMETERS, "{\"properties\":{\"a\":{\"type\":\"string\",\"minLength\":2001}}}",
+         "schema.properties.a.minLength: lengths above 2000 are not supported for a parameter"},
+        {SPEC_PARAMETERS,
+         "{\"properties\":{\"a\":{\"allOf\":[{\"minLength\":3},{\"type\":\"string\",\"maxLength\":2001},{"
+         "\"maxLength\":3000}]}}}",
+         "schema.properties.a.allOf[1].maxLength: lengths above 2000 are not supported for a parameter"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        json_doc *doc = NULL;
+        grammar *g = NULL;
+        CHECK_OK(json_parse(&doc, cases[i].schema, strlen(cases[i].schema), LIMIT_JSON_DEPTH, &d), d);
+        const grammar_spec spec = {.kind = cases[i].kind, .schema = json_root(doc), .path = "schema"};
+        d = (err_detail){0};
+        const char *const why = cases[i].why;
+        CHECK_INT(grammar_build(&g, &spec, NULL, &d), !why                       ? ERR_OK
+                                                      : strstr(why, "too large") ? ERR_LIMIT
+                                                                                 : ERR_UNSUPPORTED);
+        CHECK_STR(d.text, why ? why : "");
+        grammar_destroy(g);
+        json_free(doc);
+    }
+}
+
 static bool stop_at_third(void *ctx)
 {
     return ++*(int *)ctx == 3;
@@ -319,6 +378,7 @@ int main(void)
     test_names();
     test_chains();
     test_long_texts();
+    test_numbers();
     test_cancel();
     CHECK_DONE();
 }

@@ -77,6 +77,32 @@ static void test_variables(void)
     arena_destroy(a);
 }
 
+/* Filters that are not known here are told as long as there is room, and none is cut. */
+static void test_unknown(void)
+{
+    enum { FIRST = 6, MOST = 19 };
+    for (int n = 1; n <= MOST + 1; n++) {
+        chat_template *t = NULL;
+        err_detail d = {0};
+        bytes text = bytes_empty(MEMORY), want = bytes_empty(MEMORY);
+        for (int i = 0; i < FIRST + 2; i++) {
+            char name[MOST + 2];
+            const size_t len = i == FIRST ? (size_t)n : 1;
+            memset(name, 'A' + i, len);
+            name[len] = '\0';
+            bytes_printf(&text, "{{ 1|%s }}", name);
+            if (i < FIRST || (i == FIRST && n <= MOST) || (i > FIRST && n > MOST)) {
+                bytes_printf(&want, "%sthe filter '%s' (line 1)", i ? ", " : "", name);
+            }
+        }
+        CHECK_OK(chat_template_compile(&t, bytes_str(&text), text.len, &d), d);
+        CHECK_STR(chat_template_unknown(t), bytes_str(&want));
+        chat_template_close(t);
+        bytes_deinit(&text);
+        bytes_deinit(&want);
+    }
+}
+
 int main(void)
 {
     char digits[DIGITS + 1], variables[2048];
@@ -88,6 +114,7 @@ int main(void)
     CHECK(json_parse(&given, variables, strlen(variables), 4, NULL) == ERR_OK);
     recorded_answers(PARLEY_SOURCE_DIR "/tests/text/jinja/edges.txt", tell, NULL);
     test_variables();
+    test_unknown();
     json_free(given);
     CHECK_DONE();
 }
