@@ -15,37 +15,50 @@ typedef struct arranger {
 
 /* ---- pieces of a content ---- */
 
-/* Parts under construction: room for all of them is taken at once. */
+/* Parts under construction. */
 typedef struct part_list {
-    chat_part *parts;
-    size_t n;
+    arranger *r;
+    chat_part *parts; /* [n] of cap */
+    size_t n, cap;
 } part_list;
 
-static part_list begin_parts(arranger *r, size_t max)
+/* Where the next part goes; NULL without memory. */
+static chat_part *next_part(part_list *list)
 {
-    const part_list list = {.parts = arena_calloc(r->a, max ? max : 1, sizeof(chat_part))};
-    r->no_memory = r->no_memory || !list.parts;
-    return list;
+    enum { FIRST_PARTS = 8 };
+    if (list->n == list->cap) {
+        const size_t cap = list->cap ? 2 * list->cap : FIRST_PARTS;
+        chat_part *parts = arena_calloc(list->r->a, cap, sizeof *parts);
+        if (!parts) {
+            list->r->no_memory = true;
+            return NULL;
+        }
+        if (list->n > 0) {
+            memcpy(parts, list->parts, list->n * sizeof *parts);
+        }
+        list->parts = parts;
+        list->cap = cap;
+    }
+    return &list->parts[list->n++];
+}
+
+/* Empty text is no part. */
+static void add_part(part_list *list, const chat_part *part)
+{
+    chat_part *next = part->kind != CHAT_TEXT || part->text_len > 0 ? next_part(list) : NULL;
+    if (next) {
+        *next = *part;
+    }
 }
 
 static void add_text(part_list *list, const char *text, size_t len, bool is_ours)
 {
-    if (list->parts && len > 0) {
-        list->parts[list->n++] =
-            (chat_part){.kind = CHAT_TEXT, .text = text, .text_len = len, .is_ours = is_ours};
-    }
+    add_part(list, &(chat_part){.kind = CHAT_TEXT, .text = text, .text_len = len, .is_ours = is_ours});
 }
 
 static void add_words(part_list *list, const char *words)
 {
     add_text(list, words, strlen(words), true);
-}
-
-static void add_part(part_list *list, const chat_part *part)
-{
-    if (list->parts && (part->kind != CHAT_TEXT || part->text_len > 0)) {
-        list->parts[list->n++] = *part;
-    }
 }
 
 static void add_parts(part_list *list, const chat_message *m)
@@ -115,15 +128,13 @@ static chat_message without_billing(arranger *r, const chat_message *m)
     if (n_headers == 0) {
         return copy;
     }
-    part_list list = begin_parts(r, m->n_parts);
+    part_list list = {.r = r};
     for (size_t i = 0; i < m->n_parts; i++) {
         chat_part part = m->parts[i];
         const size_t skip = billing_header(&part);
         part.text += skip;
         part.text_len -= skip;
-        if (skip == 0 || part.text_len > 0) {
-            add_part(&list, &part);
-        }
+        add_part(&list, &part);
     }
     copy.parts = list.parts;
     copy.n_parts = list.n;
@@ -187,17 +198,14 @@ static size_t write_head(arranger *r)
 {
     const chat_input *in = r->in;
     const bool hoists = r->style->hoists_system;
-    size_t n_front = 0, n_taken = 0, n_parts = 2 * n_tools_written(r) + 4;
+    size_t n_front = 0, n_taken = 0;
+    part_list list = {.r = r};
     chat_message head = {.role = CHAT_SYSTEM, .is_string = true};
     while (n_front < in->n_messages && in->messages[n_front].role == CHAT_SYSTEM) {
         n_front++;
     }
     const size_t end = hoists ? in->n_messages : n_front;
     for (size_t i = 0; i < end; i++) {
-        n_parts += in->messages[i].n_parts + 1;
-    }
-    part_list list = begin_parts(r, n_parts);
-    for (size_t i = 0; i < end && list.parts; i++) {
         if (in->messages[i].role == CHAT_SYSTEM) {
             const chat_message m = without_billing(r, &in->messages[i]);
             head = n_taken++ == 0 ? m : head;
@@ -247,7 +255,7 @@ static void add_python(arranger *r, part_list *list, bytes *text, const json *v)
 static chat_message calls_as_python(arranger *r, const chat_message *m)
 {
     chat_message copy = *m;
-    part_list list = begin_parts(r, m->n_parts + 3);
+    part_list list = {.r = r};
     bytes text;
     bytes_init(&text, LIMIT_BODY_BYTES);
     for (size_t i = 0; i < m->n_tool_calls; i++) {
@@ -276,7 +284,7 @@ static chat_message calls_as_python(arranger *r, const chat_message *m)
 static chat_message calls_as_text(arranger *r, const chat_message *m)
 {
     chat_message copy = *m;
-    part_list list = begin_parts(r, m->n_parts + 7 * m->n_tool_calls);
+    part_list list = {.r = r};
     add_parts(&list, m);
     for (size_t i = 0; i < m->n_tool_calls; i++) {
         const chat_tool_call *call = &m->tool_calls[i];
@@ -300,11 +308,7 @@ static chat_message calls_as_text(arranger *r, const chat_message *m)
 static chat_message results_as_text(arranger *r, const chat_message *first, size_t n)
 {
     chat_message turn = {.role = CHAT_USER};
-    size_t n_parts = 0;
-    for (size_t i = 0; i < n; i++) {
-        n_parts += first[i].n_parts + 2;
-    }
-    part_list list = begin_parts(r, n_parts);
+    part_list list = {.r = r};
     for (size_t i = 0; i < n; i++) {
         add_words(&list, i ? "\n<tool_response>\n" : "<tool_response>\n");
         add_parts(&list, &first[i]);
@@ -373,11 +377,7 @@ static void write_one_by_one(arranger *r, const chat_message *m, const chat_mess
 static chat_message fold_system(arranger *r, const chat_message *first, size_t n, const chat_message *user)
 {
     chat_message turn = {.role = CHAT_USER, .is_string = true};
-    size_t n_parts = user ? user->n_parts + 1 : 0;
-    for (size_t i = 0; i < n; i++) {
-        n_parts += first[i].n_parts + 1;
-    }
-    part_list list = begin_parts(r, n_parts);
+    part_list list = {.r = r};
     for (size_t i = 0; i < n; i++) {
         const chat_message m = without_billing(r, &first[i]);
         add_paragraph(&list, &m);
@@ -475,13 +475,13 @@ static void merge_neighbours(arranger *r)
 {
     size_t kept = 0;
     for (size_t i = 0; i < r->n && !r->no_memory;) {
-        size_t end = i + 1, n_parts = r->out[i].n_parts;
-        for (; end < r->n && can_merge(r, &r->out[i], &r->out[end]); end++) {
-            n_parts += r->out[end].n_parts + 1;
+        size_t end = i + 1;
+        while (end < r->n && can_merge(r, &r->out[i], &r->out[end])) {
+            end++;
         }
         chat_message m = r->out[i];
         if (end > i + 1) {
-            part_list list = begin_parts(r, n_parts);
+            part_list list = {.r = r};
             for (size_t k = i; k < end; k++) {
                 add_paragraph(&list, &r->out[k]);
             }
