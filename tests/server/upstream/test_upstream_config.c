@@ -121,6 +121,11 @@ static void test_settings(void)
     TAKEN(.servers = two, .keys = "b=TEST_KEY");
     CHECK(c.servers[0].key == NULL);
     CHECK_STR(c.servers[1].key, "secret");
+    setenv("TEST_LETTER", "k", 1);
+    TAKEN(.servers = two, .keys = "a=TEST_LETTER");
+    CHECK_STR(c.servers[0].key, "k");
+    setenv("TEST_LETTER", "\n", 1);
+    REFUSED("more than one line", .servers = two, .keys = "a=TEST_LETTER");
     REFUSED("NAME=VARIABLE", .servers = two, .keys = "b");
     REFUSED("NAME=VARIABLE", .servers = two, .keys = "b=");
     REFUSED("no --upstream has the name x", .servers = two, .keys = "x=TEST_KEY");

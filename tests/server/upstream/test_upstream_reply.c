@@ -274,6 +274,7 @@ static void test_pieces(void)
         {"content_filter", "filtered; 1"},
         {"abort", "upstream_aborted: gpu has given up the answer"},
         {"error", "upstream_aborted: gpu has given up the answer"},
+        {"x", "upstream_aborted: gpu has ended the answer for a reason that is not known here"},
         {"odd", "upstream_aborted: gpu has ended the answer for a reason that is not known here"},
         {"stopped", "upstream_aborted: gpu has ended the answer for a reason that is not known here"}};
     for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {
