@@ -279,8 +279,12 @@ static void on_result(void *ctx, mcp_result *r)
     (void)ctx;
     put_log();
     put_time();
-    bytes_printf(&all, "%d.%d %s%s\n", (int)r->owner, (int)r->place, r->has_failed ? "fails: " : "",
+    bytes_printf(&all, "%d.%d %s%s", (int)r->owner, (int)r->place, r->has_failed ? "fails: " : "",
                  bytes_str(&r->text));
+    if (r->progress >= 0) {
+        bytes_printf(&all, " (%.3f)", r->progress);
+    }
+    bytes_append_char(&all, '\n');
     mcp_result_free(r);
 }
 
@@ -345,6 +349,10 @@ static void play(const char *name, const act *acts)
 
 #define LINE(text) "{\"jsonrpc\":\"2.0\"," text "}\n"
 
+#define PROGRESS(n, total)                                                                                   \
+    LINE("\"method\":\"notifications/progress\",\"params\":{\"progressToken\":$,\"progress\":" n             \
+         ",\"total\":" total "}")
+
 static void test_programs(void)
 {
     PLAY("a call", {1, 'C', 5, NULL}, {2, 'Q', 0, NULL});
@@ -376,6 +384,18 @@ static void test_programs(void)
          {2, 'W', 0, "{\"jsonrpc\":\"2.0\",\"id\":$,"},
          {3, 'W', 0, "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"late\"}]}"}, {4, 'W', 0, "}\n"},
          {5, 'Q', 0, NULL});
+    PLAY("it is mute from its begin", {0, 'A', 0, NULL}, {45, 'Q', 0, NULL});
+    PLAY("it is slow", {1, 'A', 0, NULL}, {1, 'C', 5, NULL}, {1.1, 'W', 0, PROGRESS("1", "4")},
+         {1.349, 'W', 0, PROGRESS("2", "4")}, {1.351, 'W', 0, PROGRESS("3", "4")},
+         {1.6, 'W', 0, PROGRESS("5", "4")}, {1.9, 'W', 0, PROGRESS("-1", "4")},
+         {2.2, 'W', 0, PROGRESS("1", "0")}, {2.5, 'W', 0, PROGRESS("1", "-2")},
+         {61, 'W', 0, PROGRESS("1", "8")}, {130, 'Q', 0, NULL});
+    act slow[16] = {{1, 'A', 0, NULL}, {1, 'C', 5, NULL}}; /* for ten times as long as it may be silent */
+    for (size_t i = 2; i < 15; i++) {
+        slow[i] = (act){50.0 * (double)(i - 1), 'W', 0, PROGRESS("1", "2")};
+    }
+    slow[15] = (act){700, 'Q', 0, NULL};
+    play("it is slower", slow);
     PLAY("it is told nothing, as it is over", {0, 'A', 0, NULL}, {0, 'C', 5, NULL}, {1, 'Q', 0, NULL});
 }
 
