@@ -358,8 +358,8 @@ static void index_entry(jinja_map *map, size_t i)
 /* Room for one more entry, and an index that is at most half full. */
 static bool reserve_entry(jinja_memory *m, jinja_map *map)
 {
-    jinja_entry *entries =
-        map->len < UINT32_MAX / 2 ? jinja_grow(m, map->entries, map->len, &map->cap, sizeof *entries) : NULL;
+    /* fewer than 2^31: the memory is bounded, and each takes more than 32 bytes */
+    jinja_entry *entries = jinja_grow(m, map->entries, map->len, &map->cap, sizeof *entries);
     if (!entries) {
         m->failed = true;
         return false;

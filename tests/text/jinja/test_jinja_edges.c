@@ -2,6 +2,7 @@
  * line shows in a template, or why it is refused. */
 #include "tests/recorded.h"
 #include "text/jinja/chat_template.h"
+#include "text/jinja/jinja_value.h"
 
 enum { MEMORY = 1 << 20, NOON = 1795176000, DIGITS = 309 /* of the largest numbers that JSON may have */ };
 
@@ -77,6 +78,61 @@ static void test_variables(void)
     arena_destroy(a);
 }
 
+/* Different keys of many kinds, in the order of their numbers. */
+static jinja_value key_of(jinja_memory *m, int number)
+{
+    char text[64];
+    const int n = number / 5;
+    switch (number % 5) {
+    case 0:
+        return jinja_make_int(n);
+    case 1:
+        return jinja_make_float(n + 0.5);
+    case 2:
+        return jinja_pair(m, jinja_make_int(n), jinja_make_int(3));
+    case 3:
+        return jinja_text(m, text, (size_t)snprintf(text, sizeof text, "%d", n));
+    default: /* of all lengths, which differ in the last byte or in how many there are */
+        memset(text, 'x', sizeof text);
+        text[n % 32 + 1] = (char)('0' + n / 32);
+        return jinja_text(m, text, (size_t)(n % 32 + 2));
+    }
+}
+
+/* What a dictionary has is found, in whatever size, and what it has not is not; keys seldom come into each other's way. */
+static void test_keys(void)
+{
+    enum { KEYS = 3000, MOST_BESIDE = 300 };
+    jinja_memory m = {.arena = arena_create(MEMORY * 8), .block = 4096};
+    const jinja_value dict = jinja_new_map(&m, JINJA_DICT);
+    jinja_map *const map = dict.as.map;
+    for (int i = 0; i < KEYS; i++) {
+        const jinja_value key = key_of(&m, i);
+        CHECK(!jinja_map_get(map, &key));
+        jinja_map_set(&m, map, key, jinja_make_int(-1));
+        jinja_map_set(&m, map, key_of(&m, i), jinja_make_int(i));
+        CHECK_INT(map->len, i + 1);
+        for (int k = i % 7; k <= i; k += 1 + k / 3) {
+            const jinja_value one = key_of(&m, k), *const found = jinja_map_get(map, &one);
+            CHECK(found && found->as.integer == k);
+        }
+    }
+    CHECK(!m.failed && map->n_index >= 2 * KEYS && (map->n_index & (map->n_index - 1)) == 0);
+    int n_same = 0, n_beside = 0, most = 0;
+    for (size_t i = 0; i < KEYS; i++) {
+        for (size_t k = 0; k < i; k++) {
+            n_same += map->entries[i].hash == map->entries[k].hash;
+        }
+    }
+    for (size_t slot = 0; slot < map->n_index; slot++) {
+        n_beside = map->index[slot] ? n_beside + 1 : 0;
+        most = n_beside > most ? n_beside : most;
+    }
+    CHECK_INT(n_same, 0);
+    CHECK(most < MOST_BESIDE);
+    arena_destroy(m.arena);
+}
+
 /* Filters that are not known here are told as long as there is room, and none is cut. */
 static void test_unknown(void)
 {
@@ -115,6 +171,7 @@ int main(void)
     recorded_answers(PARLEY_SOURCE_DIR "/tests/text/jinja/edges.txt", tell, NULL);
     test_variables();
     test_unknown();
+    test_keys();
     json_free(given);
     CHECK_DONE();
 }
