@@ -120,6 +120,8 @@ static const struct {
      "\"256.1.1.1\"|\"1.2.3\"|\"01.2.3.4\""},
     {"{\"enum\":[\"a\\\"b\",\"ab\",\"abc\",1,null,[1,{\"x\":\"y\"}]]}",
      "\"a\\\"b\"|\"ab\"|\"abc\"|1|null|[1,{\"x\":\"y\"}]|[1, {\"x\": \"y\"}]", "\"a\"|\"abcd\"|2|[1]"},
+    {"{\"enum\":[\"a\",\"bbb\",1,20,null],\"maxLength\":2}", "\"a\"|1|20|null", "\"bbb\"|2"},
+    {"{\"enum\":[\"a\",\"bbb\",1,20,30],\"minimum\":5}", "\"a\"|\"bbb\"|20|30", "1"},
     {"{\"const\":\"\xe2\x82\xac\"}", "\"\xe2\x82\xac\"", "\"\"|\"\\u20ac\""},
     {"{\"type\":\"string\",\"enum\":[\"a\",\"bbb\",1],\"maxLength\":2}", "\"a\"", "\"bbb\"|1"},
     {"{\"type\":\"array\",\"items\":{\"type\":\"integer\"},\"minItems\":2,\"maxItems\":3}",
@@ -434,6 +436,24 @@ static void test_forms(void)
     json_free(doc);
 }
 
+/* A value of an enum that holds what closes a parameter cannot be written. */
+static void test_raw_values(void)
+{
+    json_doc *doc = parse("{\"properties\":{\"u\":{\"enum\":[\"a\",\"b\\n</parameter>\",\"c\\n</"
+                          "parameter>d\",\"e</parameter>\",7]}},"
+                          "\"required\":[\"u\"]}");
+    const grammar_spec spec = {.kind = SPEC_PARAMETERS, .schema = json_root(doc)};
+    grammar *g = build(&spec);
+    CHECK(accepts(g, "<parameter=u>\na\n</parameter>\n", false));
+    CHECK(accepts(g, "<parameter=u>\ne</parameter>\n</parameter>\n", false));
+    CHECK(accepts(g, "<parameter=u>\n7\n</parameter>\n", false));
+    CHECK(!accepts(g, "<parameter=u>\nb\n</parameter>\n</parameter>\n", false));
+    CHECK(!accepts(g, "<parameter=u>\nc\n</parameter>d\n</parameter>\n", false));
+    CHECK(!accepts(g, "<parameter=u>\n\"a\"\n</parameter>\n", false));
+    grammar_destroy(g);
+    json_free(doc);
+}
+
 static bool may_come(grammar_cursor *c, const char *byte)
 {
     const uint64_t *mask = grammar_cursor_mask(c, grammar_cursor_state(c));
@@ -668,6 +688,7 @@ int main(void)
     test_thinking();
     test_special();
     test_forms();
+    test_raw_values();
     for (int i = 0; i < 5; i++) {
         check_long_text(i);
     }

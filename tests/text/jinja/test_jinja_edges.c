@@ -78,6 +78,33 @@ static void test_variables(void)
     arena_destroy(a);
 }
 
+/* A byte 0 is text where text is, and nothing else. */
+static void test_zero(void)
+{
+    static const struct {
+        const char *text;
+        size_t len;
+        const char *shown; /* NULL: it is refused */
+    } cases[] = {
+        {"a\0b", 3, "a\0b"},        {"\0", 1, "\0"},         {"{{ 'a\0b' }}", 11, "a\0b"},
+        {"{# \0 #}abc", 10, "abc"}, {"{{ 1 \0 }}", 9, NULL}, {"{{ \0 }}", 7, NULL},
+        {"{% \0 %}", 7, NULL},      {"{{ a\0 }}", 8, NULL},  {"{{ 1\0}}", 7, NULL},
+        {"{%\0if 1 %}", 10, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        bytes shown = bytes_empty(MEMORY);
+        arena *a = arena_create(MEMORY);
+        err_detail d = {0};
+        const size_t n = cases[i].shown ? (cases[i].len == 1 ? 1 : 3) : 0;
+        CHECK_INT(render(&shown, cases[i].text, cases[i].len, a, jinja_dict(a), &d),
+                  n ? ERR_OK : ERR_INVALID);
+        CHECK_INT(shown.len, n);
+        CHECK(shown.len != n || n == 0 || memcmp(shown.data, cases[i].shown, n) == 0);
+        arena_destroy(a);
+        bytes_deinit(&shown);
+    }
+}
+
 /* Different keys of many kinds, in the order of their numbers. */
 static jinja_value key_of(jinja_memory *m, int number)
 {
@@ -172,6 +199,7 @@ int main(void)
     test_variables();
     test_unknown();
     test_keys();
+    test_zero();
     json_free(given);
     CHECK_DONE();
 }
