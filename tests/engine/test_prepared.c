@@ -98,6 +98,13 @@ static chat_input *make_chat(const json *v, gen_bias *biases, grammar_spec *form
     return in;
 }
 
+/* Time passes in readers alone. */
+double __wrap_clock_ms(void);
+double __wrap_clock_ms(void)
+{
+    return 1000 + readers_ms;
+}
+
 /* ---- what is told ---- */
 
 static void tell_tokens(maker *m, const int32_t *ids, size_t n)
@@ -183,8 +190,8 @@ static void tell_request(maker *m, gen_request *r)
     bytes_printf(out, "%s, asks %d, scope %llu, answer %d, all %d, pool %d, memory %zu, scratch %zu\n",
                  r->has_whole_blocks ? " whole" : "", r->n_invitation, (unsigned long long)r->scope,
                  r->max_tokens, r->n_all, (int)r->pool, r->memory.bytes, r->scratch_bytes);
-    bytes_printf(out, "< images %d videos %d%s%s%s%s, closes with ", r->n_images, r->n_videos,
-                 r->starts_in_thinking ? " thinking" : "", r->may_think ? " may think" : "",
+    bytes_printf(out, "< images %d videos %d in %g ms%s%s%s%s, closes with ", r->n_images, r->n_videos,
+                 r->media_ms, r->starts_in_thinking ? " thinking" : "", r->may_think ? " may think" : "",
                  r->continues ? " continues" : "", r->grammar ? " formed" : "");
     tell_tokens(m, r->think_close.ids, r->think_close.len);
     tell_params(out, &r->params);
