@@ -202,6 +202,68 @@ static void test_verify_block(const tiny *t)
     free(steps);
 }
 
+/* Verify blocks of several sequences in one step, of which more states are kept than go together: what is said of each row,
+ * and behind a cut of each, is what the block says alone. */
+static void test_verify_company(const tiny *t)
+{
+    enum { SEQS = 3, ROWS = 12, KEPT = 5, PROMPT = 20, ALL = SEQS * ROWS };
+    err_detail d = {0};
+    float *alone = malloc((ALL + SEQS) * TINY_V * sizeof *alone);
+    batch_run runs[SEQS];
+    int32_t tokens[ALL], rows[ALL];
+    position p[ALL];
+    for (int way = 0; way < 2; way++) { /* each alone, then all */
+        seq_state *s[SEQS];
+        for (int32_t i = 0; i < SEQS; i++) {
+            s[i] = tiny_seq(t);
+            CHECK_OK(seq_state_reserve_rows(s[i], ROWS, &d), d);
+            tiny_run(t, s[i], ids + 50 * i, PROMPT, false, false);
+            runs[i] = (batch_run){.seq = s[i],
+                                  .first_row = way * i * ROWS,
+                                  .n_rows = ROWS,
+                                  .exact_rows = true,
+                                  .keep_rows = true};
+            for (int32_t k = 0; k < ROWS; k++) {
+                const int32_t at = i * ROWS + k;
+                tokens[at] = ids[300 + at];
+                p[at] = (position){PROMPT + k, PROMPT + k, PROMPT + k};
+                rows[at] = at;
+            }
+        }
+        for (int32_t i = 0; i < (way ? 1 : SEQS); i++) {
+            const int32_t n = way ? ALL : ROWS;
+            const batch b = {.n_rows = n,
+                             .tokens = tokens + i * ROWS,
+                             .positions = p,
+                             .runs = runs + i,
+                             .n_runs = way ? SEQS : 1,
+                             .logit_rows = rows,
+                             .n_logit_rows = n};
+            CHECK_OK(decoder_forward(t->m, t->c, &b, t->sc, &d), d);
+            for (int32_t k = 0; k < n; k++) {
+                float *to = alone + (i * ROWS + k) * TINY_V;
+                if (way) {
+                    CHECK_SAME_FLOATS(decoder_logits(t->sc, k), to, TINY_V);
+                } else {
+                    memcpy(to, decoder_logits(t->sc, k), TINY_V * sizeof *to);
+                }
+            }
+        }
+        for (int32_t i = 0; i < SEQS; i++) {
+            float *to = alone + (ALL + i) * TINY_V;
+            seq_state_rewind(s[i], KEPT + i);
+            const float *next = tiny_run(t, s[i], ids + 400 + i, 1, true, false);
+            if (way) {
+                CHECK_SAME_FLOATS(next, to, TINY_V);
+            } else {
+                memcpy(to, next, TINY_V * sizeof *to);
+            }
+            seq_state_destroy(s[i]);
+        }
+    }
+    free(alone);
+}
+
 /* States taken on the way past marks are those of forwards that end there, and what follows has the
  * same bits: in one go and in small pieces, or where not every state is wanted. */
 static void check_marks(const compute_options *options, kv_type type)
@@ -481,6 +543,7 @@ int main(void)
         test_batch_equals_alone(&t);
         test_many_rows(&t);
         test_verify_block(&t);
+        test_verify_company(&t);
         test_refusals(&t);
         test_batch_bounds(&t);
         tiny_close(&t);
