@@ -121,7 +121,7 @@ static err_code cache_dir(char *out, size_t cap, err_detail *detail)
     for (int part = own ? 1 : 0; part < 3; part++) { /* base, base/.cache or nothing, .../parley */
         int n = snprintf(out, cap, "%s%s%s", own ? base : home, own || part == 0 ? "" : "/.cache",
                          part == 2 ? "/parley" : "");
-        if (n < 0 || (size_t)n >= cap) {
+        if ((size_t)n >= cap) {
             return err_set(detail, ERR_IO, "the path of the cache folder is too long");
         }
         if (mkdir(out, 0755) != 0 && errno != EEXIST) {
@@ -158,7 +158,7 @@ static err_code use_file(quantized *q, const plan *p, const char *path, err_deta
     return ERR_OK;
 }
 
-/* From the file of an earlier start, or by making it now. */
+/* From the file of an earlier start, or by making it now; `detail` is there. */
 static err_code from_file(quantized *q, const plan *p, const quantize_options *opt, err_detail *detail)
 {
     char dir[3072], path[4096];
@@ -172,7 +172,7 @@ static err_code from_file(quantized *q, const plan *p, const quantize_options *o
         if (err == ERR_OK || err == ERR_NOMEM) {
             return err;
         }
-        log_warn("mod", "%s; it is made anew", detail && detail->text[0] ? detail->text : path);
+        log_warn("mod", "%s; it is made anew", detail->text);
     }
     err = tensor_write(path, p->entries, p->n + 1, opt->c, &opt->progress, detail);
     return err == ERR_OK ? use_file(q, p, path, detail) : err;
