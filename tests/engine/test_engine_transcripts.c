@@ -12,7 +12,7 @@
  *     > keys                                what the prefix cache knows the prompts by that are computed
  *     > pieces 25                           each piece of a prompt takes 2.5 ms from now on
  *     ! parallel 2 chunk 64 disk 4          again: the engine is closed, and another one opened over the same folder
- *                                           lacking: what the processor has not is allowed, which is nothing new
+ *                                           lacking: what the processor has not is allowed, which is nothing new; debug: all is logged
  *     < #1 prefill 64/100                   what the engine said, and warnings that it logged
  *
  * Time passes only from event to event, a millisecond each (the tokens of a step of an answer come at once), and a little
@@ -712,6 +712,7 @@ static engine *open_engine(script *s, const char *line)
                           .on_event_ctx = s};
     engine *e = NULL;
     err_detail d = {0};
+    log_set_level(flag(line, "debug") ? LOG_DEBUG : LOG_WARN);
     CHECK(engine_parse_cpu("generic", &opt.cpu_mask));
     opt.cpu_mask |= flag(line, "lacking") ? ~cpu_flags() : 0;
     gen_params_init(&opt.defaults);
