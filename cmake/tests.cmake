@@ -182,7 +182,7 @@ set(failing open openat mkdir mkdirat flock fsync rename renameat symlinkat unli
     hash_stream_create_git)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_hub_pull PRIVATE ${failing})
-set(failing calloc socketpair fork pipe2 send sendmsg recvmsg)
+set(failing calloc socketpair fork pipe2 send sendmsg recvmsg read)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_hub_jobs PRIVATE ${failing})
 # Kernels of other processors.

@@ -55,6 +55,7 @@ static int64_t there(const hub_task *t)
     return t->file ? t->blob.at : 0;
 }
 
+/* False: write_failed says why. */
 static bool begin_anew(hub_task *t)
 {
     t->at = 0;
@@ -200,7 +201,8 @@ static void take_refusal(hub_task *t)
                     : err_set(&t->detail, ERR_NOT_FOUND, "there is no such model or revision on the hub"));
         return;
     case 416: /* what is there is longer than what the hub has */
-        if (!begin_anew(t) && write_failed(t)) {
+        if (!begin_anew(t)) {
+            (void)write_failed(t);
             return;
         }
         try_again(t, "beginning anew", ERR_UPSTREAM, "it does not send the file");
@@ -233,8 +235,8 @@ static void take_whole(hub_task *t)
         t->was_wrong = true;
         if (begin_anew(t)) {
             pause_task(t, 0.0, "beginning anew");
-        } else if (!write_failed(t)) {
-            fail(t, err);
+        } else {
+            (void)write_failed(t);
         }
     } else {
         if (err == ERR_CORRUPT) {
@@ -341,10 +343,9 @@ static bool step(hub_task *t)
         t->phase = HUB_CHECKING;
         return true;
     case HUB_CHECKING:
-        if (!t->file || !hub_blob_check_some(&t->blob)) {
-            if (!t->file || !write_failed(t)) {
-                start(t);
-            }
+        if (!hub_blob_check_some(&t->blob) &&
+            !write_failed(t)) { /* without a file there is nothing to check */
+            start(t);
         }
         t->at = t->phase == HUB_DONE ? t->at : there(t);
         return t->phase == HUB_CHECKING;
