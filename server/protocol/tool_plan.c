@@ -278,13 +278,18 @@ void tool_plan_approve(tool_plan *p, first_error *e, const json *asked, const ch
             path, name, label);
         return;
     }
+    if (p->n_calls == (size_t)LIMIT_MCP_CALLS_A_ROUND) {
+        request_fail(e, ERR_LIMIT, path, "too_many_calls", "%s: a round has at most %d calls of tools", path,
+                     LIMIT_MCP_CALLS_A_ROUND);
+        return;
+    }
     planned_call *calls = realloc(p->calls, (p->n_calls + 1) * sizeof *calls);
     const char *id = json_str(json_get(asked, "id"), ""),
                *arguments = json_str(json_get(asked, "arguments"), "{}");
     const char *kept_id = arena_strdup(p->arena, id, strlen(id));
     const char *kept = arena_strdup(p->arena, arguments, strlen(arguments));
     p->calls = calls ? calls : p->calls;
-    if (!calls || !kept_id || !kept || p->n_calls >= (size_t)LIMIT_MCP_CALLS_A_ROUND) {
+    if (!calls || !kept_id || !kept) {
         request_no_memory(e);
         return;
     }

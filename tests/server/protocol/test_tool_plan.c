@@ -317,7 +317,10 @@ static void test_calls(void)
     }
     CHECK(e.code == ERR_OK && p->n_calls == LIMIT_MCP_CALLS_A_ROUND);
     tool_plan_approve(p, &e, asked, "input[0]");
-    CHECK(e.code == ERR_NOMEM && p->n_calls == LIMIT_MCP_CALLS_A_ROUND);
+    CHECK(e.code == ERR_LIMIT && p->n_calls == LIMIT_MCP_CALLS_A_ROUND);
+    CHECK_STR(d.name, "too_many_calls");
+    CHECK_STR(d.param, "input[0]");
+    CHECK_STR(d.text, "input[0]: a round has at most 16 calls of tools");
     e.code = ERR_OK;
 
     bytes names = bytes_empty(4096);
