@@ -335,6 +335,38 @@ static void test_refused(void)
     grammar_cursor_destroy(c);
     grammar_destroy(g);
     CHECK_INT(token_trie_find(trie, "a", 0), -1);
+    CHECK_INT(token_trie_find(trie, "a\x01z", 3), -1);
+    CHECK_INT(token_trie_find(trie, "\xff\xff", 2), -1);
+}
+
+/* Only tokens that there are end an answer, and these alone are in no trie. */
+static void test_stops(void)
+{
+    const int32_t a = token_trie_find(trie, "a", 1), n = trie->n_tokens;
+    const int32_t stops[] = {-1, a, INT32_MIN, n, INT32_MAX, n - 1, a};
+    token_trie *own = NULL;
+    CHECK_OK(token_trie_create(&own, tok, stops, ARRAY_LEN(stops), &d), d);
+    int32_t n_stops = 0;
+    for (int32_t id = 0; id < (int32_t)own->n_words * 64; id++) {
+        n_stops += token_mask_has(own->stop_mask, id);
+    }
+    CHECK_INT(n_stops, 2);
+    CHECK(token_mask_has(own->stop_mask, a) && token_mask_has(own->stop_mask, n - 1));
+    CHECK_INT(token_trie_find(own, "a", 1), -1);
+    size_t len = 7;
+    CHECK(!token_trie_bytes(own, a, &len) && len == 0);
+    len = 7;
+    CHECK(!token_trie_bytes(own, -1, &len) && len == 0);
+    CHECK(token_trie_bytes(trie, a, &len) && len == 1);
+    for (int32_t id = 0; id < n; id++) { /* each text leads to a token with it */
+        const char *text = token_trie_bytes(trie, id, &len);
+        const int32_t found = text ? token_trie_find(trie, text, len) : -1;
+        size_t found_len = 0;
+        const char *again = token_trie_bytes(trie, found, &found_len);
+        CHECK(!text || (again && found_len == len && memcmp(again, text, len) == 0));
+    }
+    token_trie_destroy(own);
+    token_trie_destroy(NULL);
 }
 
 int main(void)
@@ -353,6 +385,7 @@ int main(void)
     test_ended();
     test_readings();
     test_refused();
+    test_stops();
     token_trie_destroy(trie);
     tokenizer_close(tok);
     CHECK_DONE();

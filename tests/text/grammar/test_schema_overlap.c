@@ -21,6 +21,8 @@ static const char *const LISTS[] = {
     "true,false",
     "3,false",
     "3,{}",
+    "3,{'enum':[]}",
+    "{'enum':[]},3",
     /* types */
     "{'type':'null'},{'type':'boolean'}",
     "{'type':'null'},{'type':'null'}",
