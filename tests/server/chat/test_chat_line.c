@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <histedit.h>
+#include <locale.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -418,8 +419,9 @@ static void test_kinds(void)
     close(null);
     for (int i = 0; i < 2; i++) {
         (i ? setenv("TERM", "", 1) : unsetenv("TERM"));
-        setenv("LC_ALL", i ? "C" : "C.UTF-8", 1); /* characters are of several bytes all the same */
+        setenv("LC_ALL", i ? "C" : "C.utf8", 1); /* characters are of several bytes all the same */
         l = open_line(NULL);
+        CHECK_STR(setlocale(LC_CTYPE, NULL), i ? "C.UTF-8" : "C.utf8");
         READS(l, CHAT_LINE_TEXT, "\xc3\xa4", "a\xc3\xa4\001\004\r"); /* Ctrl-A, Ctrl-D: without the first */
         CHECK(!strstr(screen, "2004"));
         chat_line_close(l);
