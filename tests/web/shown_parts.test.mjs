@@ -128,13 +128,13 @@ const behind = (said, status = 200) => () => {
     return {};
 };
 written('shared', [
-    { says: 'a chat', element: 'shared-chat', given: behind(shared), does: { 'another link': () => listeners.hashchange() } },
+    { says: 'a chat', element: 'shared-chat', given: behind(shared), does: { 'another link': () => listeners.hashchange(), 'another link, which is on its way': () => { globalThis.fetch = () => new Promise(() => {}); listeners.hashchange(); } } },
     { says: 'a chat without a title that ends', element: 'shared-chat', presses: /^$/, given: behind({ ...shared, title: '', expires: Date.UTC(2026, 0, 8), messages: [] }) },
     { says: 'before it is there', element: 'shared-chat', presses: /^$/, given: () => (behind(shared)(), (globalThis.fetch = () => new Promise(() => {})), {}) },
     { says: 'whose files are on their way', element: 'shared-chat', presses: /^$/, given: () => { behind(shared)(); const { fetch } = globalThis; globalThis.fetch = (url, init) => (/files/.test(url) ? new Promise(() => {}) : fetch(url, init)); return {}; } },
     { says: 'none', element: 'shared-chat', given: behind({ error: { message: 'x' } }, 404) },
     { says: 'a link that is none', element: 'shared-chat', given: behind({ error: { message: 'x' } }, 400) },
-    { says: 'a server that is busy', element: 'shared-chat', given: behind({ error: { message: 'Busy.' } }, 429) },
+    { says: 'a server that is busy', element: 'shared-chat', given: behind({ error: { message: 'Busy.' } }, 429), does: { 'another link, which is there': () => { behind(shared)(); listeners.hashchange(); } } },
     { says: 'a server that is away', element: 'shared-chat', given: behind({}, 0) },
 ]);
 const status = (more) => ({
