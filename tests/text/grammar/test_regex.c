@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/limits.h"
-#include "tests/check.h"
+#include "tests/recorded.h"
 
 static dfa compile(const char *pattern, nfa_chars chars)
 {
@@ -249,8 +249,93 @@ static void test_limits(void)
     }
 }
 
+/* A line is a pattern: how large its automaton is, and which of these texts it finds, or why it is none. */
+static void tell(void *ctx, bytes *out, const char *line, size_t len)
+{
+    static const char *const TEXTS[] = {"",
+                                        "a",
+                                        "b",
+                                        "c",
+                                        "ab",
+                                        "abc",
+                                        "aa",
+                                        "aaa",
+                                        "aaaa",
+                                        "ba",
+                                        "aab",
+                                        "1",
+                                        "12",
+                                        "_",
+                                        "-",
+                                        " ",
+                                        "\n",
+                                        "\t",
+                                        "\r",
+                                        "\v",
+                                        "\f",
+                                        "\x01",
+                                        "\x7f",
+                                        "\xC2\x85",
+                                        "\xC2\xA0",
+                                        "\xC3\xA4",
+                                        "\xE2\x82\xAC",
+                                        "A",
+                                        "Z",
+                                        "z",
+                                        "]",
+                                        "^",
+                                        "$",
+                                        ".",
+                                        "\\",
+                                        "/",
+                                        "{",
+                                        "}",
+                                        "a{1}",
+                                        "x1",
+                                        "\xE2\x80\xA8",
+                                        "\xEF\xBB\xBF",
+                                        "\xE3\x80\x80",
+                                        "\xE1\xA0\x8E",
+                                        "\xF0\x9F\x98\x80",
+                                        "a\nb",
+                                        "ab12",
+                                        "0",
+                                        "9",
+                                        "|",
+                                        "(",
+                                        ")",
+                                        "*",
+                                        "+",
+                                        "?",
+                                        "[",
+                                        "\x1F",
+                                        "a-c",
+                                        "\xEE\x80\x80",
+                                        "\xED\x9F\xBF",
+                                        "\xF4\x8F\xBF\xBF",
+                                        "cc",
+                                        "abab"};
+    dfa d = {0};
+    err_detail detail = {0};
+    (void)ctx;
+    if (regex_compile(&d, line, len, CHARS_RAW, NULL, &detail) != ERR_OK) {
+        bytes_printf(out, "<! %s\n", detail.text);
+        return;
+    }
+    bytes_printf(out, "< %d states, %d classes:", (int)d.n_states, (int)d.n_classes);
+    for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
+        if (dfa_accepts(&d, TEXTS[i], strlen(TEXTS[i]))) {
+            bytes_append_char(out, ' ');
+            bytes_append_json(out, TEXTS[i], strlen(TEXTS[i]));
+        }
+    }
+    bytes_append_char(out, '\n');
+    dfa_free(&d);
+}
+
 int main(void)
 {
+    recorded_answers(PARLEY_SOURCE_DIR "/tests/text/grammar/patterns.txt", tell, NULL);
     test_bytes();
     test_patterns();
     test_edges();
