@@ -14,10 +14,10 @@
  *     !slowprep take 500 ms in engine_prepare, in steps that look for a cancel; !slowprep=N: N times as long
  *     !stallprep stall there, until that file exists
  *
- * The model's name is that of its folder. Loading fails for lack of memory if a file "refuse" is in
- * it, and as damaged with a file "corrupt"; it goes on as long as there is a file "slow". With a
- * file "blind" it sees no images, with a file "ranks" it is a reranker, with a file "heavy" it has 3 MiB of weights. One
- * whose folder has the name "videos" sees videos, too, "disk" keeps prefixes on a disk, "tight" leaves 92 KiB to requests.
+ * The model's name is that of its folder. Loading fails with a file in it of those of LOAD_FAILS (fake_said.c); it goes on as
+ * long as there is a file "slow". With a file "blind" it sees no images, with a file "ranks" it is a reranker, with a file
+ * "heavy" it has 3 MiB of weights. One whose folder has the name "videos" sees videos, too, "disk" keeps prefixes on a disk,
+ * "tight" leaves 92 KiB to requests.
  *
  * An image must start like a PNG and end with IEND, else it is "damaged".
  */
@@ -651,12 +651,6 @@ void fake_engine_end_loads(void)
     atomic_store(&loads_end, true);
 }
 
-static bool holds(const char *dir, const char *name)
-{
-    char path[4096];
-    return dir && file_join(path, sizeof path, dir, name) && file_exists(path);
-}
-
 err_code engine_open(engine **out, const engine_options *opt, err_detail *detail)
 {
     const char *load_ms = getenv("FAKE_LOAD_MS");
@@ -667,21 +661,16 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
         }
         sleep_ms(10);
     }
-    if (getenv("FAKE_LOAD_FAILS")) {
-        return err_set(detail, ERR_CORRUPT, "model.safetensors is truncated");
-    }
     const char *dir = opt->model_dir, *slash = dir ? strrchr(dir, '/') : NULL;
-    if (holds(dir, "slow") && opt->on_load) {
+    if (fake_holds(dir, "slow") && opt->on_load) {
         opt->on_load(opt->on_load_ctx, "weights", 0.5);
     }
-    while (holds(dir, "slow") && !atomic_load(&loads_end)) {
+    while (fake_holds(dir, "slow") && !atomic_load(&loads_end)) {
         sleep_ms(10);
     }
-    if (holds(dir, "refuse")) {
-        return err_set(detail, ERR_NOMEM, "there is not enough memory for this model");
-    }
-    if (holds(dir, "corrupt")) {
-        return err_set(detail, ERR_CORRUPT, "%s/model.safetensors: tensor norm.weight is damaged", dir);
+    const err_code err = fake_load_error(dir, detail);
+    if (err != ERR_OK) {
+        return err;
     }
     engine *e = take(1, sizeof *e);
     e->opt = *opt;
@@ -696,11 +685,11 @@ err_code engine_open(engine **out, const engine_options *opt, err_detail *detail
                             .n_vocab = 256,
                             .n_parallel = N_SLOTS,
                             .max_images = opt->max_images > 0 ? opt->max_images : LIMIT_IMAGES,
-                            .has_vision = !holds(dir, "blind"),
+                            .has_vision = !fake_holds(dir, "blind"),
                             .n_embd = 4,
                             .pool = GEN_POOL_LAST,
-                            .is_reranker = holds(dir, "ranks"),
-                            .weight_bytes = holds(dir, "heavy") ? 3 << 20 : 0,
+                            .is_reranker = fake_holds(dir, "ranks"),
+                            .weight_bytes = fake_holds(dir, "heavy") ? 3 << 20 : 0,
                             .has_template = true,
                             .template_text = "<tool_call> <function= <parameter=",
                             .has_thinking = true};

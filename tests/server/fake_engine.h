@@ -23,6 +23,10 @@ int fake_option(const char *text, const char *name, int otherwise);
 void fake_write_answer(bytes *out, const char *said, int n_images);
 /* " role:text" of every message, without the words that steer. */
 void fake_write_messages(bytes *out, const chat_input *in);
+/* Whether there is such a file in a folder; dir may be NULL. */
+bool fake_holds(const char *dir, const char *name);
+/* How loading fails: a file in the folder says so, or $FAKE_LOAD_FAILS by its name. */
+err_code fake_load_error(const char *dir, err_detail *d);
 /* What a model of this name is beyond the others. */
 void fake_be(const char *kind, engine_info *info, engine_status *status, ledger *memory);
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/ledger.h"
 #include "base/limits.h"
 #include "tests/server/fake_engine.h"
@@ -99,4 +100,36 @@ void fake_be(const char *kind, engine_info *info, engine_status *status, ledger 
         status->n_disk_saves = 8;
         status->n_disk_errors = 1;
     }
+}
+
+bool fake_holds(const char *dir, const char *name)
+{
+    char path[4096];
+    return dir && file_join(path, sizeof path, dir, name) && file_exists(path);
+}
+
+static const struct {
+    const char *file, *what; /* with a slash: behind the folder */
+    err_code err;
+} LOAD_FAILS[] = {{"refuse", "there is not enough memory for this model", ERR_NOMEM},
+                  {"absent", "/tokenizer.json is missing", ERR_NOT_FOUND},
+                  {"corrupt", "/model.safetensors: tensor norm.weight is damaged", ERR_CORRUPT},
+                  {"foreign", "/config.json: this family is not known", ERR_UNSUPPORTED},
+                  {"unfit", "--ctx does not fit this model", ERR_INVALID},
+                  {"failing", "/config.json cannot be read", ERR_IO}};
+
+err_code fake_load_error(const char *dir, err_detail *d)
+{
+    const char *how = getenv("FAKE_LOAD_FAILS");
+    for (size_t i = 0; i < ARRAY_LEN(LOAD_FAILS); i++) {
+        const bool is_of = LOAD_FAILS[i].what[0] == '/';
+        if (fake_holds(dir, LOAD_FAILS[i].file) || (how && strcmp(how, LOAD_FAILS[i].file) == 0)) {
+            return err_set(d, LOAD_FAILS[i].err, "%s%s",
+                           !is_of ? ""
+                           : dir  ? dir
+                                  : "fake",
+                           LOAD_FAILS[i].what);
+        }
+    }
+    return ERR_OK;
 }

@@ -315,9 +315,9 @@ test('while the model loads', async () => {
 });
 
 test('exit codes: a broken model 3, a taken port 5, a bad address 2', async () => {
-    const broken = await startServer([], { FAKE_LOAD_FAILS: '1' });
+    const broken = await startServer([], { FAKE_LOAD_FAILS: 'corrupt' });
     assert.equal(await broken.exited, 3);
-    assert.match(broken.err, /model\.safetensors is truncated/);
+    assert.match(broken.err, /model\.safetensors: tensor norm\.weight is damaged/);
     const taken = await startServer(['--port', String(server.port)]).catch((error) => error);
     assert.match(taken.message, new RegExp(`port ${server.port} is in use; try --port ${server.port + 1}`));
     const bad = await startServer(['--host', 'no.such.host']).catch((error) => error);

@@ -487,8 +487,14 @@ int main(void)
     end(&l);
     bytes_append(&all, told.data, told.len);
     bytes_deinit(&told);
-    setenv("FAKE_LOAD_FAILS", "1", 1);
-    does_not_begin("a model that is damaged", (const char *const[]){NULL});
+    static const char *const HOW[][2] = {{"corrupt", "a model that is damaged"},
+                                         {"refuse", "a model for which there is no memory"},
+                                         {"unfit", "options that do not fit the model"},
+                                         {"failing", "a model that cannot be read"}};
+    for (size_t i = 0; i < ARRAY_LEN(HOW); i++) {
+        setenv("FAKE_LOAD_FAILS", HOW[i][0], 1);
+        does_not_begin(HOW[i][1], (const char *const[]){NULL});
+    }
     recorded_check("server/service/life.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();

@@ -26,8 +26,8 @@
  * (without CLOCK, too, where a WebSocket has "file go").
  *
  * LOADING: the model is FOLDER/models/ash, and its load goes on until there is no file "slow" in its folder any more, or a
- * server that ends waits for it. No thread can be started while there is a FOLDER/nothread. "long MESSAGE" in a WebSocket: so long
- * that the loop does not read it.
+ * server that ends waits for it. WRONG: no other model can be loaded, each for a reason that lasts. No thread can be started
+ * while there is a FOLDER/nothread. "long MESSAGE" in a WebSocket: so long that the loop does not read it.
  *
  * What is not the same each time is written as a sign: ids
  * as #1, #2, ... (in requests too), times @+SECONDS or @TIME, durations ~. Streamed texts are joined. PARLEY_WRITE=1 writes
@@ -686,6 +686,11 @@ static void run(const char *path)
     const bool is_loading = strstr(s.text, "\nLOADING\n") != NULL;
     if (is_loading) {
         make_file(s.folder, "models/ash/slow", "");
+    }
+    if (strstr(s.text, "\nWRONG\n")) {
+        make_file(s.folder, "models/birch/foreign", "");
+        make_file(s.folder, "models/cedar/unfit", "");
+        make_file(s.folder, "models/damaged/absent", "");
     }
     if (strstr(s.text, "FOLDER/hub")) {
         make_cache(&s);
