@@ -223,6 +223,26 @@ static void check_words(const tokenizer *tok, const int32_t *ids, int32_t n, dou
     }
 }
 
+/* A question in which each token is another word: tokens that begin with a space, from longer ones on. */
+static void check_many_words(const tokenizer *tok)
+{
+    static int32_t ids[MOST_TOKENS];
+    int32_t n_words = 0;
+    for (int32_t id = tokenizer_n_tokens(tok) - 1; id >= 0 && n_words < QUESTION; id--) {
+        size_t len = 0;
+        bool special = false;
+        const char *text = tokenizer_token_bytes(tok, id, &len, &special);
+        if (text && !special && len > 2 && text[0] == ' ' && isalpha((unsigned char)text[1])) {
+            ids[n_words++] = id;
+        }
+    }
+    CHECK(n_words > QUESTION / 2);
+    for (int32_t i = n_words; i < MOST_TOKENS; i++) {
+        ids[i] = ids[(i * 5 + i / n_words) % n_words];
+    }
+    check_words(tok, ids, MOST_TOKENS, 0.1);
+}
+
 static void test_words(void)
 {
     static const char *const PARTS[] = {" ",  "the",      "The ",     "house", "s",    "42",        "-",
@@ -249,6 +269,7 @@ static void test_words(void)
         check_words(tok, ids.ids, (int32_t)ids.len, 0.05 * round);
         token_ids_deinit(&ids);
     }
+    check_many_words(tok);
     tokenizer_close(tok);
 }
 
