@@ -147,6 +147,9 @@ static void test_kinds(void)
     }
     n_zeros = 11;
     fetch(PAGE, GIVES("", "<html>\0<p>h"));
+    n_zeros = 4; /* what only the charset that is said makes a text */
+    fetch(PAGE, GIVES("text/plain; charset=utf-16le", "h\0i"));
+    fetch(PAGE, GIVES("text/plain;charset='UTF-16BE'; x", "\0h\0i"));
     n_zeros = 0;
     static const char *const CHARSETS[] = {"text/plain; charset=iso-8859-1",
                                            "text/plain;charset=\"ISO-8859-1\"; x",

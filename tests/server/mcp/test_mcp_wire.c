@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <fcntl.h>
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "server/mcp/mcp_state.h"
 #include "server/media/fetch.h"
@@ -51,6 +52,10 @@ typedef struct scene {
 
 static char long_values[1 << 15]; /* arguments: some as long as a header may be, and longer */
 static char many_values[1 << 17]; /* more than all headers hold */
+
+/* A reply that is longer than one may be. */
+static const char ENDLESS[] = "endless";
+static char *endless;
 
 static const scene SCENES[] = {
     {"old", "{\"n\":1}", .call = {JSON("") SAYS("yes") CUT}},
@@ -243,6 +248,7 @@ static const scene SCENES[] = {
      .call = {HTTP("404 No", "") CUT, JSON("") SAYS("found") CUT}},
     {"a stream of one letter that goes on", "{}", .call = {STREAM "id: e\ndata:\n\n" CUT},
      .get = {STREAM "data: " SAYS("back") "\n\n" CUT}, .end_s = 20},
+    {"a reply that is too long", "{}", .call = {ENDLESS}},
     {"modern, mute about the call", "{}", .discover = {JSON("") RESULT(MODERN) CUT}, .call = {MUTE},
      .end_s = 70},
 };
@@ -256,18 +262,20 @@ static off_t log_at;
 static mcp *servers;
 static long last_id; /* of the last call, for streams that go on */
 
-/* Text in which our version is VERSION, and libcurl's words for a broken connection are WORDS; of a sign that comes more than
+/* Text in which our version is VERSION, and libcurl's words for why it broke are WORDS; of a sign that comes more than
  * sixty times in a row stands one, and how often. */
 static void put_text(const char *text)
 {
-    static const char BROKE[] = "the connection broke: ", VERSION[] = "\"" PARLEY_VERSION "\"";
+    static const char BROKE[] = "the connection broke: ", LONG[] = "its reply is too large: ",
+                      VERSION[] = "\"" PARLEY_VERSION "\"";
     while (*text) {
+        const bool is_long = strncmp(text, LONG, sizeof LONG - 1) == 0;
         if (strncmp(text, VERSION, sizeof VERSION - 1) == 0) {
             bytes_append_str(&all, "\"VERSION\"");
             text += sizeof VERSION - 1;
-        } else if (strncmp(text, BROKE, sizeof BROKE - 1) == 0) {
-            bytes_printf(&all, "%sWORDS", BROKE);
-            text += sizeof BROKE - 1;
+        } else if (is_long || strncmp(text, BROKE, sizeof BROKE - 1) == 0) {
+            bytes_printf(&all, "%sWORDS", is_long ? LONG : BROKE);
+            text += strlen(is_long ? LONG : BROKE);
             text += strcspn(text, ";");
         } else {
             const char sign[] = {*text, '\0'};
@@ -350,6 +358,9 @@ static const char *answer(int server, const char *head, const char *body)
     }
     last_id = id ? strtol(id + 5, NULL, 10) : last_id;
     const char *from = list[0] ? list[at] : usual(kind);
+    if (from == ENDLESS) {
+        return endless;
+    }
     size_t n = 0;
     for (; *from && n < sizeof text - 32; from++) {
         n += (size_t)(*from == '$' ? snprintf(text + n, 32, "%ld", last_id)
@@ -423,6 +434,12 @@ static void play(const mcp_config *config, const scene *s)
 
 static void fill_values(void)
 {
+    const size_t n_long = LIMIT_MCP_MESSAGE_BYTES + 999;
+    endless = malloc(n_long);
+    CHECK(endless != NULL);
+    const int n_head = snprintf(endless, n_long, "%s{\"jsonrpc\":\"2.0\"", JSON(""));
+    memset(endless + n_head, ' ', n_long - (size_t)n_head - 3);
+    memcpy(endless + n_long - 3, "}" CUT, 3);
     static char value[8193];
     memset(value, 'x', sizeof value - 1);
     snprintf(long_values, sizeof long_values, "{\"a\":\"%.8191s\",\"b\":\"%.8192s\"}", value, value);
@@ -463,6 +480,7 @@ int main(void)
         play(config, &SCENES[i]);
     }
     made_up_close();
+    free(endless);
     mcp_config_destroy(config);
     close(log_fd);
     recorded_check("server/mcp/wire.txt", bytes_str(&all));
