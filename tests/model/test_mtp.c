@@ -146,6 +146,48 @@ static void test_refusals(const tiny *t, mtp_scratch *ms, seq_state *s)
     kv_pool_destroy(headless);
 }
 
+/* A head that is ahead of its model by a block: its entries have no room where the model's rows have. */
+static void test_ahead(const tiny *t, mtp_scratch *ms)
+{
+    err_detail d = {0};
+    seq_state *s = tiny_seq(t), *small = NULL, *fitting = NULL;
+    tiny_run(t, s, ids, SEQ_PAGE_TOKENS, false, false);
+    const mtp_input in = {s, hidden, ids + 1, positions, SEQ_PAGE_TOKENS + 1};
+    CHECK_OK(mtp_forward(t->m, t->c, ms, &in, 0, &d), d);
+    seq_snapshot *snap = seq_state_snapshot(s);
+    CHECK_OK(seq_state_create(&small, model_get_config(t->m), t->pool, SEQ_PAGE_TOKENS, t->c, &d), d);
+    CHECK_OK(seq_state_create(&fitting, model_get_config(t->m), t->pool, SEQ_PAGE_TOKENS + 1, t->c, &d), d);
+    CHECK_INT(seq_state_restore(small, snap, &d), ERR_LIMIT);
+    CHECK_STR(d.text, "a snapshot of 64 tokens does not fit a context of 64");
+    CHECK_OK(seq_state_restore(fitting, snap, &d), d);
+    CHECK(seq_state_len(fitting) == SEQ_PAGE_TOKENS && mtp_len(fitting) == SEQ_PAGE_TOKENS + 1);
+    seq_snapshot_free(snap);
+    seq_state_destroy(s);
+    seq_state_destroy(small);
+    seq_state_destroy(fitting);
+}
+
+/* A model without a head, in blocks that have room for one. */
+static void test_no_head(void)
+{
+    static const char PLAIN[] =
+        "{\"model_type\":\"qwen3\"," RANDOM_SIZES ",\"intermediate_size\":80" RANDOM_ROPE("") "}";
+    char dir[64];
+    err_detail d = {0};
+    mtp_scratch *ms = NULL;
+    random_checkpoint_make(dir, PLAIN, RANDOM_TEXT_ONLY);
+    tiny t = tiny_open_as(&(tiny_options){.dir = dir, .n_threads = 1, .cpu_mask = ~0u, .type = KV_F32});
+    seq_state *s = tiny_seq(&t);
+    CHECK(!model_has_mtp(t.m));
+    CHECK_OK(mtp_scratch_create(&ms, t.m, t.c, 4, 1, &d), d);
+    const mtp_input in = {s, hidden, ids + 1, positions, 1};
+    CHECK_INT(mtp_forward(t.m, t.c, ms, &in, 0, &d), ERR_INTERNAL);
+    CHECK_STR(d.text, "the model or the sequence has no draft head");
+    mtp_scratch_destroy(ms);
+    seq_state_destroy(s);
+    tiny_close(&t);
+}
+
 static void test_type(kv_type type)
 {
     mtp_scratch *ms = NULL;
@@ -163,6 +205,7 @@ static void test_type(kv_type type)
     test_truncate(&t, ms, s);
     test_marks(&t, ms, s);
     test_refusals(&t, ms, s);
+    test_ahead(&t, ms);
     mtp_scratch_destroy(ms);
     mtp_scratch_destroy(NULL);
     seq_state_destroy(s);
@@ -210,6 +253,7 @@ int main(void)
     for (kv_type type = KV_F32; type < KV_TYPES; type++) {
         test_type(type);
     }
+    test_no_head();
     test_large_vocabulary();
     CHECK_DONE();
 }

@@ -56,6 +56,19 @@ static void tell(bytes *out, const char *name, const char *dir)
         bytes_printf(out, " %d", count_pieces(&t, s, 0, 201, marks, ARRAY_LEN(marks)));
     }
     bytes_append_char(out, '\n');
+    /* rows whose bits are theirs alone are not cut */
+    seq_state_reset(s);
+    static int32_t tokens[NN_ROWS_EXACT];
+    static position p[NN_ROWS_EXACT];
+    err_detail d = {0};
+    int32_t n_pieces = 1;
+    const batch_run run = {.seq = s, .n_rows = NN_ROWS_EXACT, .exact_rows = true};
+    const batch b = {.n_rows = NN_ROWS_EXACT, .tokens = tokens, .positions = p, .runs = &run, .n_runs = 1};
+    CHECK_OK(decoder_begin(t.m, t.c, &b, t.sc, &d), d);
+    while (decoder_next(t.m, t.sc, true)) {
+        n_pieces++;
+    }
+    CHECK_INT(n_pieces, 2 * model_get_config(t.m)->n_layers);
     seq_state_destroy(s);
     tiny_close(&t);
 }
