@@ -103,6 +103,27 @@ static void check_form(const char *name, form f)
     CHECK(n_parts > 0 && n_parts < MAX_POINTS && n_model > 10 && n_model < MAX_POINTS);
 }
 
+/* The folder's weights in a file that an index names for each of them. */
+static void make_index(const char *dir)
+{
+    char from[128], to[128], index[128];
+    tensor_file *f = NULL;
+    err_detail d = {0};
+    snprintf(from, sizeof from, "%s/model.safetensors", dir);
+    snprintf(to, sizeof to, "%s/a.safetensors", dir);
+    snprintf(index, sizeof index, "%s/model.safetensors.index.json", dir);
+    CHECK_OK(tensor_file_open(&f, from, &d), d);
+    FILE *out = fopen(index, "w");
+    CHECK(f && out);
+    for (size_t i = 0; f && out && i < tensor_file_tensors(f)->n; i++) {
+        fprintf(out, "%s\"%s\":\"a.safetensors\"", i ? "," : "{\"weight_map\":{",
+                tensor_file_tensors(f)->items[i].name);
+    }
+    CHECK(out && fputs("}}", out) >= 0 && fclose(out) == 0);
+    tensor_file_close(f);
+    CHECK_INT(rename(from, to), 0);
+}
+
 int main(void)
 {
     static const char *const folders[] = {"tiny", "tiny_moe", "tiny_gpt_oss", "tiny_gemma4_clipped",
@@ -143,6 +164,9 @@ int main(void)
     check_form("GGUF with a tower", (form){path, c, 0, 0});
     random_checkpoint_make(dir, family_of("qwen3_vl_moe")->config, family_of("qwen3_vl_moe")->forms);
     check_form("experts that are turned", (form){dir, c, 0, 0});
+    random_checkpoint_make(dir, family_of("qwen3")->config, family_of("qwen3")->forms);
+    make_index(dir);
+    check_form("files that an index names", (form){dir, c, 0, 0});
     compute_destroy(c);
     CHECK_ALL_CLOSED();
     CHECK_DONE();
