@@ -503,7 +503,9 @@ static err_code read_document(void *self, const char *name, json_doc **out, err_
     } else if (strcmp(name, "preprocessor_config.json") == 0) {
         gguf_preprocessor_json(&text, &from);
     }
-    if (!err && text.len > 0) {
+    if (!err && text.failed) {
+        err = err_set(detail, ERR_NOMEM, "no memory to read %s", g->path);
+    } else if (!err && text.len > 0) {
         err = json_parse(out, bytes_str(&text), text.len, LIMIT_JSON_DEPTH, detail);
     }
     bytes_deinit(&text);

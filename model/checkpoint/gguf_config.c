@@ -556,7 +556,7 @@ err_code gguf_config_json(bytes *out, const gguf_config_source *from, err_detail
                                                        : write_vision(from, out, detail);
     }
     bytes_append_char(out, '}');
-    return !err && out->failed ? err_set(detail, ERR_NOMEM, "no memory to read %s", from->path) : err;
+    return err;
 }
 
 void gguf_generation_json(bytes *out, const gguf_config_source *from)

@@ -41,7 +41,8 @@ bool gguf_config_is_gemma_tower(const gguf_file *vision);
  * published as i and size / 2 + i. 0: they are as published. */
 uint64_t gguf_config_permuted_head(const gguf_config_source *from);
 
-/* Appends the document; the second and third append nothing if there is nothing to say. */
+/* Appends the document; the second and third append nothing if there is nothing to say. out->failed says that memory
+ * lacked. */
 MUST_CHECK err_code gguf_config_json(bytes *out, const gguf_config_source *from, err_detail *detail);
 void gguf_generation_json(bytes *out, const gguf_config_source *from);
 void gguf_preprocessor_json(bytes *out, const gguf_config_source *from);

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/probe.h"
+#include "tests/alloc_fail.h"
 #include "tests/folder.h"
 #include "tests/recorded.h"
 #include "tests/said.h"
@@ -25,7 +26,8 @@ enum { ENTRIES = 120, ENTRY_BYTES = 800, TOLD = 1 << 20, VALUES = 64, TABLE_VALU
 typedef struct description {
     char entries[ENTRIES][ENTRY_BYTES];
     size_t n;
-    char own[16]; /* what begins with "!" */
+    char own[16];  /* what begins with "!" */
+    bool is_whole; /* no changes of another one */
 } description;
 
 typedef struct change_log {
@@ -151,6 +153,37 @@ static inline void tell_checkpoint(bytes *out, const checkpoint *ck)
     bytes_deinit(&text);
 }
 
+/* Opens it and reads all but the vocabulary. */
+static inline err_code read_all(void *context)
+{
+    static const char *const DOCUMENTS[] = {"config.json", "generation_config.json",
+                                            "preprocessor_config.json"};
+    checkpoint *ck = NULL;
+    bytes text = bytes_empty(1 << 20);
+    err_code err = checkpoint_open(&ck, context, NULL, NULL);
+    CHECK((ck != NULL) == (err == ERR_OK));
+    for (size_t i = 0; !err && i < ARRAY_LEN(DOCUMENTS); i++) {
+        json_doc *doc = NULL;
+        const json_source from = checkpoint_documents(ck);
+        err = from.read(from.ctx, DOCUMENTS[i], &doc, NULL);
+        json_free(doc);
+    }
+    err = err ? err : checkpoint_read_template(ck, &text, NULL);
+    checkpoint_close(ck);
+    bytes_deinit(&text);
+    return err;
+}
+
+/* Each allocation of that fails once: it says so, and leaves nothing behind. */
+static inline void check_memory(const char *path)
+{
+    enum { MOST = 1000 };
+    char copy[512];
+    snprintf(copy, sizeof copy, "%s", path);
+    const size_t n = alloc_fail_each(read_all, copy, MOST);
+    CHECK(n > 5 && n < MOST);
+}
+
 /* What is seen of it without reading weights. */
 static inline void tell_probe(bytes *out, const char *path)
 {
@@ -249,6 +282,7 @@ static inline void answer_line(void *ctx, bytes *out, const char *line, size_t l
         return;
     }
     d = is_whole ? (description){0} : c->made;
+    d.is_whole = is_whole;
     for (const char *at = colon + 1; at < end;) {
         at += strspn(at, " ");
         const char *semicolon = memchr(at, ';', (size_t)(end - at));

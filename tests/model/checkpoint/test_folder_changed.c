@@ -112,6 +112,9 @@ static void tell(bytes *out, const description *d, const char *folder)
         tell_probe(out, folder);
     }
     checkpoint_close(ck);
+    if (d->is_whole) {
+        check_memory(folder);
+    }
 }
 
 int main(void)

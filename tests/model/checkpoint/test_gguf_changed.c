@@ -226,6 +226,9 @@ static void tell(bytes *out, const description *d, const char *folder)
         tell_probe(out, strcmp(d->own, "!t") == 0 ? mmproj : path);
     }
     checkpoint_close(ck);
+    if (d->is_whole) {
+        check_memory(path);
+    }
 }
 
 int main(void)
