@@ -2,6 +2,7 @@
  * nothing.
  */
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "tests/check.h"
 #include "text/grammar/grammar_cursor.h"
 #include "text/grammar/grammar_private.h"
@@ -226,6 +227,81 @@ static void test_ended(void)
     }
 }
 
+/* ---- JSON strings ---- */
+
+/* The state behind a text within a string; the first one that ends it stays. */
+static int32_t read_text(const char *text, size_t len)
+{
+    int32_t state = STRING_INSIDE;
+    for (size_t i = 0; i < len && state < STRING_CLOSED; i++) {
+        state = grammar_string_step(state, (uint8_t)text[i]);
+    }
+    return state;
+}
+
+static int32_t read_escape(const char *form, uint32_t c, uint32_t other)
+{
+    char text[64];
+    return read_text(text, (size_t)snprintf(text, sizeof text, form, (unsigned)c, (unsigned)other));
+}
+
+/* Every escape of four digits, and every second half of a pair behind some first ones. */
+static void test_escapes(void)
+{
+    size_t wrong = 0;
+    for (uint32_t c = 0; c < 0x10000; c++) {
+        const bool is_high = c >= 0xd800 && c < 0xdc00, is_low = c >= 0xdc00 && c < 0xe000;
+        for (int upper = 0; upper < 2; upper++) {
+            const int32_t state = read_escape(upper ? "\\u%04X" : "\\u%04x", c, 0);
+            wrong += (state == STRING_INSIDE) != (c > 0 && !is_high && !is_low) ||
+                     (state == STRING_REFUSED) != (c == 0 || is_low);
+        }
+        wrong += (read_escape("\\ud8%02x\\u%04x", c & 0xff, c) == STRING_INSIDE) != is_low;
+        wrong += (read_escape("\\uDB%02X\\u%04X", c & 0xff, c) == STRING_INSIDE) != is_low;
+        wrong += is_high && read_escape("\\u%04x\\u%04x", c, 0xdc00 + c % 1024) != STRING_INSIDE;
+        wrong += is_high && read_escape("\\u%04x%c", c, '"') != STRING_REFUSED;
+        wrong += is_high && read_escape("\\u%04x\\%c", c, 'n') != STRING_REFUSED;
+    }
+    for (int byte = 0; byte < 256; byte++) {
+        const char text[] = {'\\', (char)byte, 0}, digit[] = {'\\', 'u', '1', '2', '3', (char)byte};
+        const bool is_letter = byte && strchr("\"\\/bfnrt", byte);
+        wrong += (read_text(text, 2) == STRING_INSIDE) != is_letter;
+        wrong += (read_text(digit, 6) == STRING_INSIDE) != (byte && strchr("0123456789abcdefABCDEF", byte));
+        const int32_t alone = read_text(text + 1, 1);
+        wrong += (alone == STRING_CLOSED) != (byte == '"');
+        wrong += (alone == STRING_INSIDE) != (byte >= ' ' && byte < 128 && byte != '"' && byte != '\\');
+        wrong += byte < ' ' && alone != STRING_REFUSED;
+        wrong += (grammar_string_step(STRING_BEFORE, (uint8_t)byte) == STRING_INSIDE) != (byte == '"');
+    }
+    CHECK_INT(wrong, 0);
+}
+
+/* Every character as its bytes, and which bytes may follow each other. */
+static void test_bytes(void)
+{
+    size_t wrong = 0;
+    char text[4];
+    for (uint32_t c = 0x80; c <= 0x10ffff; c += c < 0x11000 ? 1 : 61) {
+        if (c < 0xd800 || c > 0xdfff) {
+            wrong += read_text(text, utf8_encode(text, c)) != STRING_INSIDE;
+        }
+    }
+    for (int first = 0x80; first < 256; first++) {
+        const size_t n = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+        for (int byte = 0; byte < 256; byte++) {
+            for (size_t place = 1; place < n;
+                 place++) { /* of the byte; the others are such that may be there */
+                const char usual[] = {(char)first, (char)(first == 0xf0 || first == 0xe0 ? 0xa0 : 0x80),
+                                      (char)0x80, (char)0x80};
+                memcpy(text, usual, sizeof text);
+                text[place] = (char)byte;
+                wrong += (read_text(text, n) == STRING_INSIDE) != utf8_valid(text, n);
+            }
+        }
+    }
+    CHECK_INT(wrong, 0);
+}
+
 /* ---- cursors ---- */
 
 /* root behind a "b", or at the beginning. */
@@ -383,6 +459,8 @@ int main(void)
     test_bounds();
     test_until();
     test_ended();
+    test_escapes();
+    test_bytes();
     test_readings();
     test_refused();
     test_stops();
