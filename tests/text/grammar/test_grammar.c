@@ -336,6 +336,29 @@ static void test_end(void)
     json_free(doc);
 }
 
+/* Bytes of texts are told apart, whichever of them was looked at before. */
+static void test_kinds(void)
+{
+    json_doc *doc = parse("{\"const\":\"\xc3\xa4\xc3\xa5\xc3\xa6\"}");
+    grammar *g = build(&(grammar_spec){.kind = SPEC_SCHEMA, .schema = json_root(doc)});
+    grammar_cursor *c = open_cursor(g, false);
+    CHECK(feed(c, "\"", 1));
+    for (int k = 0; k < 3; k++) {
+        CHECK(feed(c, "\xc3", 1));
+        const uint64_t *mask = grammar_cursor_mask(c, grammar_cursor_state(c));
+        for (int byte = 0xa0; byte < 0xc0 && mask; byte++) {
+            const char text = (char)byte;
+            CHECK_INT(token_mask_has(mask, token_trie_find(trie, &text, 1)), byte == 0xa4 + k);
+        }
+        const char next = (char)(0xa4 + k);
+        CHECK(feed(c, &next, 1));
+    }
+    CHECK(feed(c, "\"", 1));
+    grammar_cursor_destroy(c);
+    grammar_destroy(g);
+    json_free(doc);
+}
+
 static void test_thinking(void)
 {
     json_doc *doc = parse("{\"type\":\"null\"}");
@@ -685,6 +708,7 @@ int main(void)
     test_refused();
     test_masks();
     test_end();
+    test_kinds();
     test_thinking();
     test_special();
     test_forms();
