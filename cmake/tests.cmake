@@ -146,7 +146,7 @@ set(failing loop_message_create engine_tokenize upstreams_is_named upstreams_is_
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_prep_calls PRIVATE ${failing})
 target_link_options(test_serve_calls PRIVATE -Wl,--wrap=pthread_create,--wrap=net_wake,--wrap=net_want_write
-    -Wl,--wrap=engine_close,--wrap=serve_stop_answer,--wrap=clock_ms)
+    -Wl,--wrap=engine_close,--wrap=engine_get_info,--wrap=serve_stop_answer,--wrap=clock_ms)
 set(failing clock_ms serve_status_changed serve_stop_answer serve_handle_message serve_fail_answer serve_queue_frame notify_send
     prep_get_status prep_submit)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)

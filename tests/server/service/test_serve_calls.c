@@ -44,6 +44,14 @@ void __wrap_engine_close(engine *e)
     n_closed++;
 }
 
+const engine_info *__wrap_engine_get_info(const engine *e);
+const engine_info *__wrap_engine_get_info(const engine *e)
+{
+    static const engine_info INFO = {.weight_bytes = 3, .state_bytes = 5};
+    CHECK(e != NULL);
+    return &INFO;
+}
+
 void __wrap_serve_stop_answer(serve *s, uint64_t id)
 {
     CHECK(id_table_get(&s->answers, id));
@@ -384,6 +392,31 @@ static void test_unnoted(void)
 ONE_FAILS(int, pthread_create, (pthread_t * t, const pthread_attr_t *a, void *(*fn)(void *), void *ctx),
           (t, a, fn, ctx), EAGAIN)
 
+/* A model that cannot be closed, for want of a thread or of memory to say so later, stays in memory. */
+static void test_unload(void)
+{
+    static char some[1];
+    for (int i = 0; i < 2; i++) {
+        serve *s = begin();
+        api_error e = {0};
+        const model_ref ref = {.name = "m", .path = "/m"};
+        s->shelf[s->n_shelf++] =
+            (resident){.engine = (engine *)some, .ref = ref, .used_ms = 7.0, .n_bytes = 8};
+        one_fails("pthread_create", i == 0);
+        alloc_fail_at(i == 1);
+        CHECK(!serve_unload(s, &ref, &e));
+        alloc_fail_at(0);
+        CHECK(one_fails_over());
+        CHECK_STR(e.code, "out_of_memory");
+        CHECK(!s->loader_started && !s->load.loaded && s->load.n_lent == 0);
+        CHECK_INT(s->n_shelf, 1);
+        CHECK(s->shelf[0].engine == (engine *)some && s->shelf[0].used_ms == 7.0 && s->shelf[0].n_bytes == 8);
+        CHECK_STR(s->shelf[0].ref.path, "/m");
+        CHECK_INT(n_closed, 0);
+        made_end(s);
+    }
+}
+
 static bool is_ignored(int sig)
 {
     struct sigaction action = {0};
@@ -432,6 +465,7 @@ int main(void)
     test_expire();
     test_room();
     test_unnoted();
+    test_unload();
     test_begin();
     CHECK_DONE();
 }
