@@ -91,8 +91,11 @@ err_code model_fingerprint(const model *m, uint8_t out[HASH_BYTES], err_detail *
     const json_source docs = model_documents(m);
     err_code err = h ? docs.read(docs.ctx, "config.json", &doc, detail)
                      : err_set(detail, ERR_NOMEM, "there is no memory");
+    if (err == ERR_OK && !doc) { /* there was one when the model was opened */
+        err = err_set(detail, ERR_IO, "%s/config.json is not there any more", model_dir(m));
+    }
     if (err == ERR_OK) {
-        json_write(&text, json_root(doc)); /* a model that was opened has one */
+        json_write(&text, json_root(doc));
         err = text.failed ? err_set(detail, ERR_NOMEM, "there is no memory") : ERR_OK;
     }
     if (err == ERR_OK) {
