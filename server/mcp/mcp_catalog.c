@@ -128,9 +128,9 @@ static const json *empty_schema(mcp_offer *o)
 {
     static const char TEXT[] = "{\"type\":\"object\",\"properties\":{}}";
     if (!o->docs[2] && json_parse(&o->docs[2], TEXT, sizeof TEXT - 1, 8, NULL) != ERR_OK) {
-        o->docs[2] = NULL;
+        return NULL;
     }
-    return o->docs[2] ? json_root(o->docs[2]) : NULL;
+    return json_root(o->docs[2]);
 }
 
 static bool read_tool(mcp_offer *o, mcp_tool *t, const json *v, const mcp_server_config *config, char *room)
