@@ -323,10 +323,11 @@ void unicode_append_case(bytes *out, uint32_t c, unicode_case to)
 /* A capital sigma at the end of a word becomes the final form. */
 static bool is_final_sigma(const char *text, size_t len, size_t at, bool letter_before)
 {
-    uint32_t next = 0;
-    if (at < len) {
-        utf8_decode(text + at, len - at, &next);
+    uint32_t next;
+    if (at == len) {
+        return letter_before;
     }
+    utf8_decode(text + at, len - at, &next);
     return letter_before && !unicode_is_alpha(next);
 }
 

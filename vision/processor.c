@@ -522,7 +522,7 @@ static err_code add_slices(patches *p, const processor_config *pc, const image *
 err_code processor_image_plan(patches *out, const processor_config *pc, int32_t height, int32_t width,
                               err_detail *detail)
 {
-    int32_t out_height = 0, out_width = 0;
+    int32_t out_height, out_width;
     *out = (patches){0};
     err_code err = processor_image_size(pc, height, width, &out_height, &out_width, detail);
     return err ? err : plan_grid(out, pc, 1, out_height, out_width, 1, detail);
@@ -547,7 +547,7 @@ err_code processor_image(patches *out, const processor_config *pc, const image *
 err_code processor_video_plan(patches *out, const processor_config *pc, int32_t n, int32_t height,
                               int32_t width, const double *times, err_detail *detail)
 {
-    int32_t out_height = 0, out_width = 0, tp = pc->temporal_patch_size;
+    int32_t out_height, out_width, tp = pc->temporal_patch_size;
     *out = (patches){0};
     err_code err = processor_video_size(pc, n, height, width, &out_height, &out_width, detail);
     err = err ? err : plan_grid(out, pc, n / tp + (n % tp != 0), out_height, out_width, tp, detail);
@@ -593,8 +593,9 @@ err_code processor_video(patches *out, const processor_config *pc, const image *
             return err_set(detail, ERR_INVALID, "the frames of the video differ in size");
         }
     }
-    err_code err = processor_video_begin(out, pc, n, n > 0 ? frames[0].height : 0,
-                                         n > 0 ? frames[0].width : 0, times, detail);
+    static const image none;
+    const image *first = n > 0 ? frames : &none; /* without frames it is refused */
+    err_code err = processor_video_begin(out, pc, n, first->height, first->width, times, detail);
     for (int32_t i = 0; i < n && !err; i++) {
         err = processor_video_add(out, pc, n, i, &frames[i], detail);
     }

@@ -166,6 +166,8 @@ static void test_several(void)
     CHECK_STR(convert("AZaz@[`{", UNICODE_LOWER), "azaz@[`{");
     CHECK_STR(convert("AZaz@[`{", UNICODE_UPPER), "AZAZ@[`{");
     CHECK_STR(convert("a\u03A3", UNICODE_LOWER), "a\u03C2");
+    CHECK_STR(convert("\u03A3", UNICODE_LOWER), "\u03C3");
+    CHECK_STR(convert("\u03A3.", UNICODE_LOWER), "\u03C3.");
     CHECK_STR(convert("Z\u03A3.", UNICODE_LOWER), "z\u03C2.");
     CHECK_STR(convert("1\u03A3", UNICODE_LOWER), "1\u03C3");
     CHECK_STR(convert("\u00E9\u03A3x\u00D7\u03A3", UNICODE_LOWER), "\u00E9\u03C3x\u00D7\u03C3");

@@ -1,6 +1,7 @@
 /* Sizes, frame sampling, times and patch order: the vectors of the specification, and images whose
  * patches are known from their coordinates. */
 #include "tests/check.h"
+#include "tests/guard.h"
 
 #include <stdbool.h>
 #include <unistd.h>
@@ -167,6 +168,9 @@ static void test_patch_order(void)
     float some[2 * 1536];
     processor_rows(some, &p, &pc, 41, 2);
     CHECK(memcmp(some, rows + 41 * 1536, sizeof some) == 0);
+    memset(some, 0, sizeof some);
+    patch_reader_read(&(patch_reader){&p, &pc, 30}, some, 11, 2);
+    CHECK(memcmp(some, rows + 41 * 1536, sizeof some) == 0);
     free(rows);
     patches_deinit(&p);
     image_deinit(&img);
@@ -207,9 +211,32 @@ static void test_video_patches(void)
 
     frames[2].width = 64; /* frames of different sizes */
     CHECK_INT(processor_video(&p, &pc, frames, 3, (const double[]){0, 1, 2}, &d), ERR_INVALID);
+    CHECK(!p.pixels && !p.timestamps && p.t == 0 && p.n_tokens == 0);
     CHECK_INT(processor_video(&p, &pc, NULL, 0, NULL, &d), ERR_INVALID);
     for (int32_t i = 0; i < 3; i++) {
         image_deinit(&frames[i]);
+    }
+}
+
+/* An image of which one side alone is another one than the grid's, in memory that ends with it. */
+static void test_one_side(void)
+{
+    processor_config pc = defaults();
+    for (int i = 0; i < 2; i++) {
+        err_detail d = {0};
+        patches p = {0};
+        image img = {.width = i ? 256 : 250, .height = i ? 250 : 256};
+        img.rgb = guard_alloc((size_t)img.width * (size_t)img.height * 3);
+        memset(img.rgb, 77, (size_t)img.width * (size_t)img.height * 3);
+        CHECK_OK(processor_image(&p, &pc, &img, &d), d);
+        CHECK(p.h == 16 && p.w == 16);
+        size_t other = 0;
+        for (size_t k = 0; k < patches_bytes(&p); k++) {
+            other += p.pixels[k] != 77;
+        }
+        CHECK_INT(other, 0);
+        patches_deinit(&p);
+        guard_free(img.rgb);
     }
 }
 
@@ -257,6 +284,18 @@ static void test_config(void)
     CHECK_NEAR(pc.mean[1], 0.2, 1e-7);
     CHECK_NEAR(pc.std[2], 4, 0);
 
+    for (int normalizes = 0; normalizes < 3; normalizes++) { /* not, yes, and as usual */
+        static const char *const TEXTS[] = {
+            "{\"do_normalize\":false,\"image_mean\":[0.1,0.2,0.3],\"image_std\":[1,2,4]}",
+            "{\"do_normalize\":true,\"image_mean\":[0.1,0.2,0.3],\"image_std\":[1,2,4]}", "{}"};
+        static const float MEANS[][3] = {{0, 0, 0}, {0.1f, 0.2f, 0.3f}, {0.5f, 0.5f, 0.5f}},
+                           STDS[][3] = {{1, 1, 1}, {1, 2, 4}, {0.5f, 0.5f, 0.5f}};
+        write_config(dir, "preprocessor_config.json", TEXTS[normalizes]);
+        CHECK_OK(processor_config_load(&pc, json_folder(dir), &d), d);
+        CHECK(memcmp(pc.mean, MEANS[normalizes], sizeof pc.mean) == 0);
+        CHECK(memcmp(pc.std, STDS[normalizes], sizeof pc.std) == 0);
+    }
+
     static const char *const BAD[] = {
         "{\"patch_size\":0}",     "{\"patch_size\":1.5}",         "{\"merge_size\":\"2\"}",
         "{\"image_mean\":[0.5]}", "{\"image_std\":[0,0,0]}",      "{\"min_pixels\":10,\"max_pixels\":9}",
@@ -301,8 +340,12 @@ static void test_qwen2_defaults(void)
         CHECK_INT(pc.image_max_pixels, 1280 * CASES[i].area);
         CHECK_INT(pc.video_min_pixels, 128 * CASES[i].area);
         CHECK_INT(pc.video_max_pixels, 768 * CASES[i].area);
-        CHECK_NEAR(pc.mean[0], 0.48145466, 1e-7);
-        CHECK_NEAR(pc.std[2], 0.27577711, 1e-7);
+        static const double MEAN[] = {0.48145466, 0.4578275, 0.40821073},
+                            STD[] = {0.26862954, 0.26130258, 0.27577711};
+        for (int c = 0; c < 3; c++) {
+            CHECK_NEAR(pc.mean[c], MEAN[c], 1e-7);
+            CHECK_NEAR(pc.std[c], STD[c], 1e-7);
+        }
     }
     remove_file(dir, "config.json");
     rmdir(dir);
@@ -327,8 +370,10 @@ static void test_budget(void)
     write_config(dir, "config.json", "{\"vision_config\":{\"pooling_kernel_size\":null,\"patch_size\":16}}");
     CHECK_OK(processor_config_load(&pc, json_folder(dir), &d), d);
     CHECK(pc.fills_budget && pc.merge_size == 3);
-    CHECK_NEAR(pc.mean[1], 0.5, 0); /* the tower's 2 x - 1 */
-    CHECK_NEAR(pc.std[2], 0.5, 0);
+    for (int c = 0; c < 3; c++) { /* the tower's 2 x - 1 */
+        CHECK_NEAR(pc.mean[c], 0.5, 0);
+        CHECK_NEAR(pc.std[c], 0.5, 0);
+    }
     for (size_t i = 0; i < sizeof V / sizeof V[0]; i++) {
         CHECK_OK(processor_image_size(&pc, V[i][0], V[i][1], &h, &w, &d), d);
         CHECK_INT(h, V[i][2]);
@@ -350,6 +395,10 @@ static void test_budget(void)
     CHECK_OK(processor_sample_frames(&pc, 5, 24, 0, 0, indices, 5, &n, &d), d);
     CHECK_INT(n, 5);
     CHECK_INT(indices[5], -7); /* no more than are asked for are written */
+    write_config(dir, "processor_config.json", "{\"image_processor\":{},\"video_processor\":{}}");
+    CHECK_OK(processor_config_load(&pc, json_folder(dir), &d), d);
+    CHECK_INT(pc.image_max_pixels, 280 * 48 * 48); /* the tower's own */
+    CHECK_INT(pc.video_max_pixels, 70 * 48 * 48);
     write_config(
         dir, "processor_config.json",
         "{\"image_processor\":{\"max_soft_tokens\":70,\"do_normalize\":false,\"image_mean\":[1,1,1]},"
@@ -358,7 +407,10 @@ static void test_budget(void)
     CHECK_INT(pc.image_max_pixels, 70 * 48 * 48);
     CHECK_INT(pc.video_max_pixels, 140 * 48 * 48);
     CHECK_INT(pc.video_frames, 6);
-    CHECK_NEAR(pc.mean[0], 0.5, 0);                                      /* nothing is normalised */
+    for (int c = 0; c < 3; c++) { /* nothing is normalised */
+        CHECK_NEAR(pc.mean[c], 0.5, 0);
+        CHECK_NEAR(pc.std[c], 0.5, 0);
+    }
     for (pc.video_frames = 1; pc.video_frames <= 2; pc.video_frames++) { /* a small number is one, too */
         CHECK_OK(processor_sample_frames(&pc, 100, 24, 0, 0, indices, 64, &n, &d), d);
         CHECK_INT(n, pc.video_frames);
@@ -382,6 +434,7 @@ int main(void)
     test_sampling();
     test_patch_order();
     test_video_patches();
+    test_one_side();
     test_config();
     CHECK_DONE();
 }

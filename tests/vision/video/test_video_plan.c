@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/file.h"
+#include "base/limits.h"
 #include "tests/check.h"
 #include "vision/video/video.h"
 
@@ -110,6 +111,11 @@ static err_code read_ends(const uint8_t *data, size_t n, const video_limits *lim
 static void test_limits(void)
 {
     const video_limits usual = video_limits_default();
+    CHECK(usual.max_bytes == LIMIT_VIDEO_BYTES && usual.max_pixels == LIMIT_VIDEO_PIXELS &&
+          usual.max_side == LIMIT_IMAGE_SIDE && usual.max_duration_s == LIMIT_VIDEO_DURATION_S &&
+          usual.max_packets == LIMIT_VIDEO_PACKETS && usual.max_frames == LIMIT_VIDEO_TRACK_FRAMES &&
+          usual.n_threads == 1 && usual.max_wall_s == LIMIT_VIDEO_WALL_S &&
+          usual.max_memory == LIMIT_VIDEO_MEMORY && !usual.cancelled);
     static const char *const NAMES[] = {"vp9.webm", "webp.webp", "h264_sound.mp4", "gif.gif", "mpeg4.avi"};
     for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
         char path[4200];
