@@ -83,7 +83,7 @@ target_sources(test_turns PRIVATE ${CMAKE_SOURCE_DIR}/bench/turns.c)
 # libraries crash when their own allocations fail, or make too many.
 set(only_ours test_alloc_fail_checkpoint test_alloc_fail_engine test_alloc_fail_vision test_chat_client test_chat_command test_chat_line
     test_file_store test_folder_changed test_gguf_changed test_history_queue test_hub_bounds test_id_table test_limits test_mcp_wait test_reader_memory test_serve_calls
-    test_serve_choices test_serve_heads test_uploads)
+    test_serve_choices test_serve_heads test_unicode test_uploads)
 foreach(program test_alloc_fail test_alloc_fail_image test_alloc_fail_model test_alloc_fail_text test_chat_talk
         test_data_uri test_engine_commands test_hub test_left_behind test_mcp_catalog test_mcp_config test_mcp_result
         test_reply_memory test_request_memory test_response_store test_tool_plan test_upstream_config test_upstream_memory

@@ -5,6 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/utf8.h"
+#include "tests/alloc_fail.h"
 #include "tests/check.h"
 #include "tests/guard.h"
 
@@ -116,6 +117,23 @@ static void test_space_and_case(void)
     CHECK(unicode_is_decimal('0') && unicode_is_decimal(0x663) && unicode_is_digit(0x663));
 }
 
+/* Marks of a run that is sorted in memory of its own, more than there is room for at first. */
+static err_code compose_run(void *context)
+{
+    static const char RUN[] = "\u0301\u0323";
+    char text[1 + 4 * 300 + 1] = "a";
+    bytes out = bytes_empty(1 << 16);
+    (void)context;
+    for (int i = 0; i < 300; i++) {
+        memcpy(text + 1 + 4 * i, RUN, 4);
+    }
+    unicode_nfc(&out, text, 1 + 4 * 300);
+    const err_code err = out.no_memory ? ERR_NOMEM : out.failed ? ERR_INTERNAL : ERR_OK;
+    CHECK(err || out.len == 3 + 2 * 599);
+    bytes_deinit(&out);
+    return err;
+}
+
 /* White space, of all characters. */
 static void test_all_spaces(void)
 {
@@ -208,6 +226,7 @@ int main(void)
     test_idempotent();
     test_long_run();
     test_space_and_case();
+    CHECK(alloc_fail_each(compose_run, NULL, 1000) > 3);
     test_all_spaces();
     test_several();
     CHECK_DONE();
