@@ -241,6 +241,39 @@ static void test_json(bytes *out)
     }
 }
 
+/* The longest message, with the name of a request in front of it; and the longest line of JSON. */
+static void test_longest(bytes *out)
+{
+    enum { N_ESCAPED = 1350, MOST = 16384 };
+    char text[3000];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    for (int has_request = 0; has_request < 2; has_request++) {
+        capture();
+        log_set_request(has_request ? "r_1234" : NULL);
+        log_info("srv", "%s", text);
+        log_set_request(NULL);
+        captured(out);
+        const char *said = strstr(bytes_str(out), has_request ? "srv req=r_1234 x" : "srv x");
+        CHECK(said && strlen(said) == 4 + 2047 + 1);
+    }
+    size_t first = 0;
+    for (int n = 0; n < 200; n++) { /* each makes the line longer by one */
+        memset(text, 1, N_ESCAPED);
+        memset(text + N_ESCAPED, 'x', (size_t)n);
+        text[N_ESCAPED] = n ? ' ' : '\0';
+        text[N_ESCAPED + n] = '\0';
+        capture();
+        log_set_format(LOG_JSON);
+        log_warn("srv", "a=%s", text);
+        log_set_format(LOG_TEXT);
+        captured(out);
+        first = n == 0 ? out->len : first;
+        CHECK_INT(out->len, first + (size_t)n <= MOST ? first + (size_t)n : 0);
+    }
+    CHECK(first > MOST - 200 && first < MOST);
+}
+
 static void test_journal(bytes *out)
 {
     struct stat st;
@@ -345,6 +378,7 @@ int main(void)
     test_forging(&out);
     test_threads(&out);
     test_json(&out);
+    test_longest(&out);
     test_journal(&out);
     test_file(&out);
     bytes_deinit(&out);
