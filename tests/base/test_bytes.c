@@ -126,6 +126,31 @@ static void test_format(void)
     bytes_deinit(&b);
 }
 
+/* How a part failed is how the whole did, whatever it was before; and what was cleared is empty for who reads it as text. */
+static void test_failing_as(void)
+{
+    for (int i = 0; i < 16; i++) {
+        bytes whole = bytes_empty(8), part = bytes_empty(8);
+        whole.failed = i & 1;
+        whole.no_memory = i & 2;
+        part.failed = i & 4;
+        part.no_memory = i & 8;
+        bytes_fail_as(&whole, &part);
+        CHECK(whole.failed == ((i & 5) != 0) && whole.no_memory == ((i & 10) != 0));
+        bytes_fail_memory(&part);
+        CHECK(part.failed && part.no_memory);
+        bytes_clear(&whole);
+        CHECK(!whole.failed && !whole.no_memory);
+    }
+    bytes b = bytes_empty(64);
+    bytes_append_str(&b, "a text that is longer than eight");
+    bytes_clear(&b);
+    CHECK_STR(bytes_str(&b), "");
+    bytes_append_str(&b, "b");
+    CHECK_STR(bytes_str(&b), "b");
+    bytes_deinit(&b);
+}
+
 int main(void)
 {
     test_append();
@@ -133,5 +158,6 @@ int main(void)
     test_maximum();
     test_json();
     test_json_format();
+    test_failing_as();
     CHECK_DONE();
 }

@@ -31,7 +31,7 @@ static void test_read(void)
     CHECK_OK(file_read(&b, path, &d), d);
     CHECK_STR(bytes_str(&b), "12345678");
     CHECK_INT(file_read(&b, path, &d), ERR_LIMIT); /* it appends: no room is left */
-    CHECK(strstr(d.text, path) != NULL);
+    CHECK(strstr(d.text, path) != NULL && strstr(d.text, ": 8 bytes; at most 0 are allowed") != NULL);
     CHECK(file_exists(path));
     remove(path);
     CHECK(!file_exists(path));

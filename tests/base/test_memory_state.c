@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "tests/open_files.h"
 #include "tests/system_files.h"
 
 #define MIB ((size_t)1 << 20)
@@ -145,5 +146,7 @@ int main(void)
     const memory_state here = memory_read_state(NULL);
     CHECK(here.available <= here.total && here.available == SIZE_MAX ? here.total == SIZE_MAX : true);
     CHECK(here.available > 16 * MIB); /* this test runs, after all */
+    CHECK(memory_available() > 16 * MIB);
+    CHECK_ALL_CLOSED();
     CHECK_DONE();
 }
