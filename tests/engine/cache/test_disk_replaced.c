@@ -194,7 +194,8 @@ static void test_many(void)
         open_cache();
         pthread_mutex_lock(&dc->lock);
         for (uint32_t i = 0; i < n; i++) {
-            disk_entry facts = {.n_tokens = 1, .used_ns = 1 + i};
+            disk_id block;
+            disk_entry facts = {.n_tokens = 1, .blocks = &block, .n_blocks = 0, .used_ns = 1 + i};
             memcpy(facts.name.bytes, &i, sizeof i);
             CHECK(disk_index_add(dc->index, &facts) != NULL);
         }
