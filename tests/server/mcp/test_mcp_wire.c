@@ -388,7 +388,8 @@ static bool has_called;
 
 static bool world(void)
 {
-    const double end_s = now->end_s > 0.0 ? now->end_s : 9.0;
+    const double end_s =
+        now->end_s > 0.0 ? now->end_s : 70.0; /* what is forgotten shows when its time is over */
     const int64_t due = began + (int64_t)((has_called ? end_s : 1.0) * 1e9);
     if (made_up_ns < due) {
         made_up_at(due);
