@@ -66,46 +66,40 @@ static bool is_gguf(const char *name)
     return n > strlen(".gguf") && strcmp(name + n - strlen(".gguf"), ".gguf") == 0;
 }
 
-/* A number of five digits. */
-static bool part_number(const char *p, unsigned *out)
+static bool are_digits(const char *p, size_t n)
 {
-    *out = 0;
-    for (int i = 0; i < 5; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (p[i] < '0' || p[i] > '9') {
             return false;
         }
-        *out = 10 * *out + (unsigned)(p[i] - '0');
     }
     return true;
 }
 
-/* The beginning of "-0000N-of-0000M" at the end of a name without ".gguf"; NULL if it is not that
- * of a part. */
-static const char *part_of(const char *name, size_t n, unsigned *no)
+/* The beginning of "-0000N-of-0000M" at the end of a name of n bytes without ".gguf"; NULL if it is not that of a part. */
+static const char *part_of(const char *name, size_t n)
 {
-    unsigned of = 0;
     const char *part = n > PART_CHARS ? name + n - PART_CHARS : NULL;
-    const bool is_part = part && part[0] == '-' && part_number(part + 1, no) &&
-                         strncmp(part + 6, "-of-", 4) == 0 && part_number(part + 10, &of);
+    const bool is_part = part && part[0] == '-' && are_digits(part + 1, 5) &&
+                         strncmp(part + 6, "-of-", 4) == 0 && are_digits(part + 10, 5);
     return is_part ? part : NULL;
 }
 
 /* A GGUF file that stands for a model: no vision tower, and of a model in parts the first. */
 static bool is_model_file(const char *name)
 {
-    unsigned no = 0;
     if (!is_gguf(name) || strstr(name, "mmproj")) {
         return false;
     }
-    return !part_of(name, strlen(name) - strlen(".gguf"), &no) || no == 1;
+    const char *part = part_of(name, strlen(name) - strlen(".gguf"));
+    return !part || strncmp(part, "-00001-", 7) == 0;
 }
 
 /* "NAME" of "NAME-00001-of-00003.gguf". */
 static int stem_length(const char *name)
 {
-    unsigned no = 0;
     const size_t n = strlen(name) - strlen(".gguf");
-    const char *part = part_of(name, n, &no);
+    const char *part = part_of(name, n);
     return (int)(part ? part - name : (ptrdiff_t)n);
 }
 

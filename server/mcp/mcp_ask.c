@@ -81,7 +81,7 @@ int64_t mcp_notice_send(mcp_session *s, const bytes *text)
 {
     if (s->config->kind == MCP_STDIO) {
         mcp_pipe_send(s, bytes_str(text), text->len);
-    } else { /* a built-in one is told nothing */
+    } else { /* over HTTP: a built-in one is told nothing */
         mcp_ask *ask = mcp_ask_new(s, MCP_NOTICE, LIMIT_MCP_CONNECT_S);
         if (ask) {
             bytes_append(&ask->body, text->data, text->len);

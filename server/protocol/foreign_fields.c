@@ -100,7 +100,7 @@ static bool asks_nothing(const foreign_field *f, const json *v)
         return true;
     case JSON_BOOL:
     case JSON_NUMBER: {
-        const double n = json_num(v, json_is_true(v));
+        const double n = json_num(v, json_is_true(v)); /* true counts as 1, false as 0 */
         return n >= f->low && n <= f->high;
     }
     case JSON_STRING:
