@@ -36,38 +36,42 @@ static const char *words_of(http_end end, const char *why)
 
 /* ---- looking at servers ---- */
 
-/* A replica answers, or not any more. */
-static void set_state(replica *r, replica_state state, const char *why)
+static void set_down(replica *r, const char *why)
 {
     upstreams *u = r->all;
     pthread_mutex_lock(&u->lock);
-    const bool is_news = r->state != state || (state == REPLICA_DOWN && strcmp(r->why, why) != 0);
-    r->state = state;
+    const bool is_news = r->state != REPLICA_DOWN || strcmp(r->why, why) != 0;
+    r->state = REPLICA_DOWN;
     snprintf(r->why, sizeof r->why, "%s", why);
     pthread_mutex_unlock(&u->lock);
-    if (is_news && state == REPLICA_UP) {
-        log_info("upstream", "%s answers at %s", name_of(u, r->server), r->url);
-    } else if (is_news) {
-        log_warn("upstream", "%s at %s: %s", name_of(u, r->server), r->url, why);
-    }
     if (is_news) {
+        log_warn("upstream", "%s at %s: %s", name_of(u, r->server), r->url, why);
         u->hooks.on_change(u->hooks.ctx);
     }
 }
 
-static void set_models(replica *r, upstream_models *fresh)
+/* A replica answers, and has these models. Both at once, so that no model of it is listed as one that failed. */
+static void set_up(replica *r, upstream_models *fresh)
 {
     upstreams *u = r->all;
     server_state *s = &u->servers[r->server];
     pthread_mutex_lock(&u->lock);
-    const bool is_news = !s->was_reached || !upstream_models_equal(&s->models, fresh);
+    const bool has_others = !s->was_reached || !upstream_models_equal(&s->models, fresh);
+    const bool was_down = r->state != REPLICA_UP;
     const upstream_models old = s->models;
     s->models = *fresh;
     *fresh = old;
     s->was_reached = true;
+    r->state = REPLICA_UP;
+    r->why[0] = '\0';
     pthread_mutex_unlock(&u->lock);
-    if (is_news) {
+    if (has_others) {
         log_info("upstream", "%s has %zu models", name_of(u, r->server), s->models.n);
+    }
+    if (was_down) {
+        log_info("upstream", "%s answers at %s", name_of(u, r->server), r->url);
+    }
+    if (has_others || was_down) {
         u->hooks.on_change(u->hooks.ctx);
     }
 }
@@ -93,23 +97,22 @@ static void on_check_end(void *ctx, http_end end, const char *why)
     upstream_models fresh = {0};
     r->check = NULL;
     if (end == HTTP_STOPPED) {
-        set_state(r, REPLICA_DOWN, "its list of models is too large");
+        set_down(r, "its list of models is too large");
     } else if (end != HTTP_DONE) {
-        set_state(r, REPLICA_DOWN, words_of(end, why));
+        set_down(r, words_of(end, why));
     } else if (r->check_status == 401 || r->check_status == 403) {
-        set_state(r, REPLICA_DOWN, "it refuses the key of this server (--upstream-key)");
+        set_down(r, "it refuses the key of this server (--upstream-key)");
     } else if (r->check_status != 200) {
         snprintf(text, sizeof text, "%s (%d)",
                  r->check_status >= 300 && r->check_status < 400
                      ? "it redirects elsewhere, which is not followed"
                      : "it does not list its models",
                  r->check_status);
-        set_state(r, REPLICA_DOWN, text);
+        set_down(r, text);
     } else if (upstream_models_read(&fresh, bytes_str(&r->check_body), r->check_body.len, &d) != ERR_OK) {
-        set_state(r, REPLICA_DOWN, d.text);
+        set_down(r, d.text);
     } else {
-        set_models(r, &fresh);
-        set_state(r, REPLICA_UP, "");
+        set_up(r, &fresh);
     }
     upstream_models_deinit(&fresh);
     bytes_clear(&r->check_body);
@@ -237,7 +240,7 @@ static void judge(replica *r, bool has_failed)
 {
     r->n_bad = has_failed ? r->n_bad + 1 : 0;
     if (r->n_bad >= BAD_ANSWERS && r->state == REPLICA_UP && r->all->servers[r->server].n_replicas > 1) {
-        set_state(r, REPLICA_DOWN, "its answers fail");
+        set_down(r, "its answers fail");
         r->next_check_ms = clock_ms() + EJECTED_MS;
         r->n_bad = 0;
     }
@@ -338,7 +341,7 @@ static void on_end(void *ctx, http_end how, const char *why)
         return;
     }
     if (how != HTTP_DONE) {
-        set_state(run->at, REPLICA_DOWN, words_of(how, why));
+        set_down(run->at, words_of(how, why));
         run->at->next_check_ms = clock_ms() + DOWN_CHECK_MS;
     }
     if (may_retry(run, how)) {
