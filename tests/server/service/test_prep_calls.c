@@ -1,5 +1,7 @@
 /* prep_calls: what workers say where a message finds no memory, where other servers and hosts are asked, and whose their lines in
  * the log are. Those who are asked are the test. */
+#include <stdatomic.h>
+
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -20,7 +22,8 @@ static bool is_named, is_elsewhere;
 static int64_t n_counted;
 static const char *asked_text;
 static size_t asked_len;
-static int n_asked, n_queued, n_appended, n_freed, fails_at;
+static atomic_int n_asked, n_queued, n_appended, n_freed; /* by workers, too */
+static int fails_at;
 static uint64_t seeds[8];
 static err_code fetched;
 
