@@ -31,7 +31,7 @@ def code_only(text, is_c):
 WORD_NUMBER = r"(?<![\w.])(\d+)(?![\w.])"
 COMPARISONS = {"<=": "<", ">=": ">", "<": "<=", ">": ">=", "==": "!=", "!=": "==", "===": "!==", "!==": "==="}
 TURNED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<"}
-THE_LESSER = r"([\w.>\[\]-]+) [<>]=? ([\w.>\[\]-]+) \? (?:\1 : \2|\2 : \1)\b"  # where both are equal it is the same one
+THE_LESSER = r"([\w.>\[\]*-]+) [<>]=? ([\w.>\[\]*-]+) \? (?:\1 : \2|\2 : \1)(?!\w)"  # where both are equal it is the same one
 ANY_ORDER = r"\b(?:Math\.(?:max|min)|(?:max|min)_size|f(?:max|min|ma)f?|(?:_mm\d*_|v_?)(?:max|min|add|mul|fma|and|or|xor)\w*)\($"
 NO_RELEASES = r"prefetch_|pthread_(?:mutex|cond|attr|condattr)_destroy\("  # of Linux these hold nothing
 RELEASES = r"\w*(?:free|destroy|close|unlock|lock|release|deinit|unref)\w*"
@@ -182,7 +182,7 @@ def mutants_of(path, text, only_lines=None):
         code = without_room(code, text)
         if not code.strip() or (only_lines is not None and i + 1 not in only_lines):
             continue
-        if is_c and re.match(r"\s*(?:static const|_Static_assert|static_assert|typedef|enum\b|extern|(?:va_end|assert)\()", code):
+        if is_c and re.match(r"\s*(?:static const|_Static_assert|static_assert|typedef|enum\b|extern|(?:va_end|assert|\w*prefetch\w*)\()", code):
             continue
         if re.match(r"\s*(?:\w+: \{ (?:state: true|attribute: false) \},|static properties = \{.*\};)$", code):
             continue  # of an element: whether an attribute that nobody writes would be heeded, too

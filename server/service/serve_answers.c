@@ -64,7 +64,7 @@ answer *serve_start_answer(serve *s, conn *c, const dialect *d, bytes *body, jso
     snprintf(model, sizeof model, "%s", strlen(named) < sizeof model ? named : "");
     model_turn turn = serve_model_turn(s, c, body->len, e);
     if (turn != MODEL_REFUSED && knows_model) {
-        turn = serve_named_turn(s, c->is_socket ? c->id : 0, UINT64_MAX, model, body->len, e);
+        turn = serve_named_turn(s, c->id, UINT64_MAX, model, body->len, e);
     }
     if (turn == MODEL_REFUSED) {
         return NULL;

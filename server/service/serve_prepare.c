@@ -96,7 +96,7 @@ void serve_on_other_model(serve *s, answer *a, loop_message *m)
     m->memory = (ledger_hold){0};
     take_options(a, m);
     a->knows_model = true;
-    switch (serve_named_turn(s, a->is_socket ? a->conn : 0, a->id, a->opt.model, a->body.len, &e)) {
+    switch (serve_named_turn(s, a->conn, a->id, a->opt.model, a->body.len, &e)) {
     case MODEL_LATER:
         if (a->body.len > SERVE_HELD_DOCUMENT) {
             json_free(a->doc);

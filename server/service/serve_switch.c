@@ -224,13 +224,13 @@ static bool fits(serve *s, const answer *a)
                                                                   strcmp(ref.path, s->current.path) == 0)));
 }
 
-/* Whether the model that a request of this socket (0: none) asks for, before the one with this id, is not
- * known yet. */
-static bool is_reading(const serve *s, uint64_t socket, uint64_t before)
+/* Whether the model that a request of this connection (0: it has gone) asks for, before the one with this id, is not
+ * known yet. Only a socket has several. */
+static bool is_reading(const serve *s, uint64_t conn, uint64_t before)
 {
-    for (size_t i = 0; i < s->answers.cap && socket; i++) {
+    for (size_t i = 0; i < s->answers.cap && conn; i++) {
         const answer *b = id_table_at(&s->answers, i);
-        if (b && b->conn == socket && b->id < before && b->state == ANSWER_PREPARING && !b->is_accepted &&
+        if (b && b->conn == conn && b->id < before && b->state == ANSWER_PREPARING && !b->is_accepted &&
             !b->knows_model) {
             return true;
         }
@@ -241,7 +241,7 @@ static bool is_reading(const serve *s, uint64_t socket, uint64_t before)
 /* A plain socket tells its answers apart by their order. */
 static bool is_behind(const serve *s, const answer *a)
 {
-    if (a->is_socket && is_reading(s, a->conn, a->id)) {
+    if (is_reading(s, a->conn, a->id)) {
         return true;
     }
     for (const answer *b = first_held(s, 0); b && b->id < a->id && a->is_socket; b = first_held(s, b->id)) {
@@ -592,7 +592,7 @@ static bool is_switching(const serve *s)
 
 model_turn serve_model_turn(serve *s, const conn *c, size_t n_body, api_error *e)
 {
-    const bool waits = is_switching(s) || is_reading(s, c->is_socket ? c->id : 0, UINT64_MAX);
+    const bool waits = is_switching(s) || is_reading(s, c->id, UINT64_MAX);
     if (s->upstreams && s->phase != SERVE_DRAINING && !s->is_prep_stalled && !waits) {
         return MODEL_NOW; /* the body may name a model of another server; if not, it comes back */
     }
@@ -603,7 +603,7 @@ model_turn serve_model_turn(serve *s, const conn *c, size_t n_body, api_error *e
     return !waits ? MODEL_NOW : has_room(s, n_body, e) ? MODEL_LATER : MODEL_REFUSED;
 }
 
-model_turn serve_named_turn(serve *s, uint64_t socket, uint64_t before, char name[REQUEST_MODEL_MAX],
+model_turn serve_named_turn(serve *s, uint64_t conn, uint64_t before, char name[REQUEST_MODEL_MAX],
                             size_t n_body, api_error *e)
 {
     model_ref ref;
@@ -621,7 +621,7 @@ model_turn serve_named_turn(serve *s, uint64_t socket, uint64_t before, char nam
     }
     /* Behind one whose model is not known it waits, too: a switch for that one would wait for this answer, and this one for
      * its turn on the socket. */
-    const bool waits = is_switching(s) || is_reading(s, socket, before);
+    const bool waits = is_switching(s) || is_reading(s, conn, before);
     if (!waits && s->engine && (!is_named || is_current)) {
         return MODEL_NOW;
     }

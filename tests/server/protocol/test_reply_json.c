@@ -504,14 +504,27 @@ static void test_talks(void)
     bytes_deinit(&keeper.steps);
 }
 
-static void test_messages_error(void)
+/* An error of each status as each dialect says it, with a code and a field, and without. */
+static void test_errors(void)
 {
-    api_error e;
-    api_error_set(&e, 500, "c", NULL, "it broke");
-    messages_reply_error_body(&out, &e);
-    CHECK_STR(written(),
-              "{\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"it broke\",\"details\":{"
-              "\"error_code\":\"c\"}}}");
+    static const int STATUSES[] = {400, 401, 403, 404, 405, 408, 409, 411, 413, 415, 422,
+                                   429, 431, 499, 500, 501, 502, 503, 504, 505, 507, 599};
+    static void (*const WRITERS[])(bytes *, const api_error *) = {
+        api_error_write_body, messages_reply_error_body, ollama_reply_error_body};
+    bytes record = bytes_empty(1 << 16);
+    for (size_t i = 0; i < ARRAY_LEN(STATUSES); i++) {
+        for (int bare = 0; bare < 2; bare++) {
+            api_error e;
+            api_error_set(&e, STATUSES[i], bare ? NULL : "c", bare ? NULL : "p", "it broke");
+            bytes_printf(&record, "%d, again after %d s\n", e.status, e.retry_after_s);
+            for (size_t k = 0; k < ARRAY_LEN(WRITERS); k++) {
+                WRITERS[k](&out, &e);
+                bytes_printf(&record, "  %s\n", written());
+            }
+        }
+    }
+    recorded_check("server/protocol/errors.txt", bytes_str(&record));
+    bytes_deinit(&record);
 }
 
 /* ---- vectors and ranks ---- */
@@ -563,7 +576,7 @@ int main(void)
     test_ollama();
     test_answers();
     test_talks();
-    test_messages_error();
+    test_errors();
     test_vectors();
     CHECK_DONE();
 }

@@ -75,6 +75,13 @@ static void stop_server(script *s)
     clock_run();
     CHECK_INT(serve_thread_stop(s->server), 0);
     s->server = NULL;
+    static const char *const LOGS[] = {"*-wal", "*/*-wal"}; /* beside chats that are not closed */
+    for (size_t i = 0; i < ARRAY_LEN(LOGS); i++) {
+        char pattern[512];
+        glob_t found;
+        snprintf(pattern, sizeof pattern, "%s/%s", s->folder, LOGS[i]);
+        CHECK_INT(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
+    }
 }
 
 /* Ends the server once it has said `when`, or once a page says so. */
