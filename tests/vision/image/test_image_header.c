@@ -90,6 +90,11 @@ static const struct {
      "ispe\0\0\0\0\0\0\0\x01\0\0\0\x09"
      "ispe\0\0\0\0\0\0\0\x03\0\0\0\x09"
      "ispe\0\0\0\0\0\0\0\x09\0\0\0\x02"},
+    {"AVIF of two, the one with more pixels", 56, 3, 9, 1, 0,
+     "\0\0\0\x10"
+     "ftypavis\x01\0\0\0\0\0\0\x28meta"
+     "ispe\0\0\0\0\0\0\0\x04\0\0\0\x04"
+     "ispe\0\0\0\0\0\0\0\x03\0\0\0\x09"},
 };
 
 static const struct {
