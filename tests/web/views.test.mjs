@@ -69,6 +69,23 @@ test('the list of chats: groups, words that are found, folders, several at once'
         form.requestSubmit();
         out.did = did.splice(0);
         out.took = told.splice(0);
+        const rename = async () => {
+            view.renaming = 'folder Z';
+            await settle(view);
+            const input = view.querySelector('.renaming input');
+            input.focus();
+            return input;
+        };
+        const folder = await rename();
+        out.folder = [folder.value];
+        folder.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }));
+        await settle(view);
+        out.folder.push(view.renaming, document.activeElement.getAttribute('popovertarget'));
+        document.activeElement.blur();
+        (await rename()).value = ' Y ';
+        view.querySelector('.renaming').requestSubmit();
+        await settle(view);
+        out.folder.push(view.renaming, ...did.splice(0));
         await press(view, 'Choose several chats');
         await press(view, 'Choose Chat a');
         await press(view, 'Choose Chat b');
@@ -126,6 +143,7 @@ test('the list of chats: groups, words that are found, folders, several at once'
     assert.deepEqual([seen.chosen, seen.bulk], [['g,a', '2 chosen'], [[['place', 'g', { archived: true }], ['place', 'a', { archived: true }]], null]]);
     assert.deepEqual([seen.all, seen.removed], [[11, 'None'], [['all', 11]]]);
     assert.deepEqual([seen.name, seen.renamed], [['Chat a', true], [['rename', 'a', 'New']]]);
+    assert.deepEqual(seen.folder, ['Z', '', 'folder-Z', '', ['folder', 'Z', 'Y']]);
     assert.deepEqual(seen.empty.map((one) => one.slice(0, 50)), [
         'Your chats will be listed here. They stay in this ', 'Your chats will be listed here. They are kept on t', 'This browser keeps no chats for this page.',
         '2 chats are kept in this browser alone. Move to th', 'Full. One chat waits in this browser until the ser',
@@ -697,7 +715,11 @@ test('the tools of a chat: servers and tools on and off, unasked, and a server t
         await press(view, 'Try again');
         out.retried = [asked.splice(0), words(view, '.tool-server.connecting').length];
         fails = true;
-        out.problem = [await again(), words(view, '[role=status]').join().slice(0, 30)];
+        const stopped = [];
+        const { clearTimeout: stop } = window;
+        window.clearTimeout = (id) => stopped.push(id);
+        out.problem = [await again(), words(view, '[role=status]').join().slice(0, 30), stopped];
+        window.clearTimeout = stop;
         window.setTimeout = real;
         asked.length = 0;
         view.remove();
@@ -734,7 +756,7 @@ test('the tools of a chat: servers and tools on and off, unasked, and a server t
         third: 'xxoxox-o-o {"files":{}}',
         none: ['ooooxo-o', '3 tools · 1 that cannot be used', 'says it only reads · asks before it runs'],
         retried: [['POST v1/mcp/far/retry'], 1],
-        problem: [['GET v1/mcp', 1], 'The server cannot be reached f'],
+        problem: [['GET v1/mcp', 1], 'The server cannot be reached f', [1]],
         menu: ['setOption tools, {"files":{}}'],
         heard: true,
         changed: false,
