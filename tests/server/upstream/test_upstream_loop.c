@@ -136,7 +136,7 @@ static void on_change(void *ctx)
 
 typedef struct act {
     double at_s;
-    char what; /* 'S'ubmit, 'C'ancel, say 'A'nswer, 'L'ist, tell 'R'eplicas, 'E'nd */
+    char what; /* 'S'ubmit, 'C'ancel, say 'A'nswer, 'L'ist, tell 'R'eplicas, e'X'it of a server, 'E'nd */
     int n;     /* an id or a server */
     const char *text;
 } act;
@@ -199,6 +199,10 @@ static bool world(void)
         break;
     case 'R':
         tell_replicas();
+        break;
+    case 'X':
+        close(made_up_listening[a->n]);
+        made_up_listening[a->n] = -1;
         break;
     default:
         if (!all->closing) {
@@ -685,6 +689,13 @@ static void test_log(const char *path)
     bytes_deinit(&out);
 }
 
+/* A server that was there does not listen any more. */
+static void test_gone(void)
+{
+    HEARS(url[2], 0, "1.00 1 error upstream: gpu cannot be reached: Couldn't connect to server\n",
+          {0.5, 'X', 2, NULL}, {1, 'S', 1, NULL}, {2, 'E', 0, NULL});
+}
+
 int main(void)
 {
     char folder[FOLDER_NAME], path[FOLDER_NAME + 16];
@@ -709,6 +720,7 @@ int main(void)
     test_told();
     test_lists();
     test_log(path);
+    test_gone();
     made_up_close();
     fetch_stop();
     CHECK_DONE();

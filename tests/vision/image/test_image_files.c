@@ -234,6 +234,34 @@ static void test_bombs(void)
     CHECK(peak_kib() - before < 8 << 10);
 }
 
+/* The colors of a GIF may stand in front of its image alone. */
+static void test_gif_own_colors(void)
+{
+    enum { HEAD = 13, COLORS = 3 * 256, DESCRIPTOR = 10, HAS_COLORS = 0x80 };
+    file_map m = {0};
+    image img = {0}, same = {0};
+    err_detail d = {0};
+    open_sample(&m, "plain.gif", "");
+    const uint8_t *image_at = m.data + HEAD + COLORS;
+    CHECK(m.data[10] == (HAS_COLORS | 7) && image_at[0] == 0x2c);
+    uint8_t *file = malloc(m.bytes), *to = file + HEAD;
+    memcpy(file, m.data, HEAD);
+    file[10] = 7;
+    memcpy(to, image_at, DESCRIPTOR);
+    to[9] |= HAS_COLORS | 7;
+    memcpy(to + DESCRIPTOR, m.data + HEAD, COLORS);
+    memcpy(to + DESCRIPTOR + COLORS, image_at + DESCRIPTOR, m.bytes - HEAD - COLORS - DESCRIPTOR);
+    CHECK_OK(image_decode(&img, m.data, m.bytes, &LIMITS, &d), d);
+    CHECK_OK(image_decode(&same, file, m.bytes, &LIMITS, &d), d);
+    CHECK(img.rgb && same.rgb && img.width == same.width && img.height == same.height &&
+          memcmp(img.rgb, same.rgb, (size_t)img.width * (size_t)img.height * 3) == 0);
+    check_refused(file, HEAD + DESCRIPTOR + COLORS + 20, ERR_CORRUPT, "image_parse_error");
+    image_deinit(&img);
+    image_deinit(&same);
+    free(file);
+    file_map_close(&m);
+}
+
 /* A block of no kind in front of the image of a GIF; one that is known is passed over. */
 static void test_gif_blocks(void)
 {
@@ -559,6 +587,7 @@ int main(void)
     check_webp_chunk("animated.webp", 30);
     check_webp_chunk("lossy.webp", 0);
     test_no_room();
+    test_gif_own_colors();
     test_gif_blocks();
     test_webp_frame();
     test_huge_file();
