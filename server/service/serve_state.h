@@ -348,7 +348,7 @@ void serve_on_loaded(serve *s, loop_message *m);
 model_turn serve_model_turn(serve *s, const conn *c, size_t n_body, api_error *e);
 /* The same once it is known which model the body asks for. name becomes the one of the list; "": any
  * may answer. Those of this connection that came before the one with the id `before` are read first. */
-model_turn serve_named_turn(serve *s, uint64_t conn, uint64_t before, char name[REQUEST_MODEL_MAX],
+model_turn serve_named_turn(serve *s, uint64_t connection, uint64_t before, char name[REQUEST_MODEL_MAX],
                             size_t n_body, api_error *e);
 /* Reserves the memory of the answer's body; false if there is none now. */
 bool serve_reserve_body(serve *s, answer *a);

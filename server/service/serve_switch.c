@@ -226,11 +226,11 @@ static bool fits(serve *s, const answer *a)
 
 /* Whether the model that a request of this connection (0: it has gone) asks for, before the one with this id, is not
  * known yet. Only a socket has several. */
-static bool is_reading(const serve *s, uint64_t conn, uint64_t before)
+static bool is_reading(const serve *s, uint64_t connection, uint64_t before)
 {
-    for (size_t i = 0; i < s->answers.cap && conn; i++) {
+    for (size_t i = 0; i < s->answers.cap && connection; i++) {
         const answer *b = id_table_at(&s->answers, i);
-        if (b && b->conn == conn && b->id < before && b->state == ANSWER_PREPARING && !b->is_accepted &&
+        if (b && b->conn == connection && b->id < before && b->state == ANSWER_PREPARING && !b->is_accepted &&
             !b->knows_model) {
             return true;
         }
@@ -603,7 +603,7 @@ model_turn serve_model_turn(serve *s, const conn *c, size_t n_body, api_error *e
     return !waits ? MODEL_NOW : has_room(s, n_body, e) ? MODEL_LATER : MODEL_REFUSED;
 }
 
-model_turn serve_named_turn(serve *s, uint64_t conn, uint64_t before, char name[REQUEST_MODEL_MAX],
+model_turn serve_named_turn(serve *s, uint64_t connection, uint64_t before, char name[REQUEST_MODEL_MAX],
                             size_t n_body, api_error *e)
 {
     model_ref ref;
@@ -621,7 +621,7 @@ model_turn serve_named_turn(serve *s, uint64_t conn, uint64_t before, char name[
     }
     /* Behind one whose model is not known it waits, too: a switch for that one would wait for this answer, and this one for
      * its turn on the socket. */
-    const bool waits = is_switching(s) || is_reading(s, conn, before);
+    const bool waits = is_switching(s) || is_reading(s, connection, before);
     if (!waits && s->engine && (!is_named || is_current)) {
         return MODEL_NOW;
     }
