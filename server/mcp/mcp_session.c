@@ -308,7 +308,6 @@ static bool on_work(mcp_ask *ask, const json *result, const json *error)
         r->ms = clock_ms() - ask->begun_ms;
     }
     mcp_tell(s->all, r);
-    ask->owner = 0;
     return false;
 }
 

@@ -173,6 +173,11 @@ static const scene SCENES[] = {
     {"the same in lines that end as in HTTP", "{}",
      .call = {STREAM "retry: 2000\r\nid: e7\r\ndata:\r\n\r\n" CUT},
      .get = {STREAM "id: e8\r\n\r\n" CUT, STREAM "data: " SAYS("back") "\r\n\r\n" CUT}, .end_s = 20},
+    {"a stream that goes on behind the reply, of a server that fails", "{}",
+     .list = {JSON("") RESULT("{" TOOLS "}") CUT, MUTE},
+     .call = {STREAM "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n"
+                     "data: " SAYS("yes") "\n\n" MUTE},
+     .end_s = 60},
     {"a stream that never ends", "{}", .call = {STREAM "id: e7\ndata:\n\n" CUT},
      .get = {STREAM "id: e8\n\n" CUT}, .end_s = 30},
     {"a stream that breaks", "{}", .call = {STREAM "data: {\"json" CUT}},
