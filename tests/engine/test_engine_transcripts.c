@@ -37,6 +37,7 @@
 #include "tests/check.h"
 #include "tests/engine/transcript_calls.h"
 #include "tests/folder.h"
+#include "tests/log_news.h"
 #include "tests/recorded.h"
 
 /* Under TSan, where the plain kernels take minutes, one file is enough: all is of one thread. */
@@ -56,9 +57,6 @@ enum {
     TEXT_BYTES = 1 << 20,
     MOST_BLOCKS = 4096
 };
-
-static int log_fd;
-static off_t log_at; /* what was told of it */
 
 /* ---- time ---- */
 
@@ -351,11 +349,7 @@ static void feed(script *s)
 /* What was logged since the last event, but for the time: lines with these words. */
 static void tell_log(script *s, const char *words)
 {
-    static char text[8192];
-    const ssize_t n = pread(log_fd, text, sizeof text - 1, log_at);
-    text[n > 0 ? n : 0] = '\0';
-    log_at += n > 0 ? n : 0;
-    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+    for (char *line = log_news(), *end; (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
         const char *said = strchr(line, ' ');
         for (char *at = line; (at = strstr(at, PARLEY_SOURCE_DIR)) != NULL;) { /* another one elsewhere */
@@ -727,7 +721,7 @@ static engine *open_engine(script *s, const char *line)
 static void run_engine(script *s)
 {
     s->opened = s->options;
-    log_at = lseek(log_fd, 0, SEEK_END);
+    log_news_at = lseek(log_news_fd, 0, SEEK_END);
     s->e = open_engine(s, s->options);
     s->options = NULL;
     atomic_store(&s->is_over, false);
@@ -777,8 +771,8 @@ int main(int argc, char **argv)
     char log_path[64];
     err_detail d = {0};
     CHECK(log != NULL);
-    log_fd = fileno(log);
-    snprintf(log_path, sizeof log_path, "/proc/self/fd/%d", log_fd);
+    log_news_fd = fileno(log);
+    snprintf(log_path, sizeof log_path, "/proc/self/fd/%d", log_news_fd);
     CHECK_OK(log_open(log_path, &d), d);
     const int n = scandir(PLACE, &found, NULL, alphasort);
     int n_run = 0;

@@ -10,6 +10,7 @@
 #include "server/mcp/mcp_state.h"
 #include "server/media/fetch.h"
 #include "tests/folder.h"
+#include "tests/log_news.h"
 #include "tests/recorded.h"
 #include "tests/server/made_up_time.h"
 
@@ -255,16 +256,9 @@ static bool world(void)
 
 /* ---- what is told ---- */
 
-static int log_fd;
-static off_t log_at;
-
 static void put_log(void)
 {
-    static char text[8192];
-    const ssize_t n = pread(log_fd, text, sizeof text - 1, log_at);
-    text[n > 0 ? n : 0] = '\0';
-    log_at += n > 0 ? n : 0;
-    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+    for (char *line = log_news(), *end; (end = strchr(line, '\n')); line = end + 1) {
         put_time();
         *end = '\0';
         const char *version = strstr(line, " " PARLEY_VERSION ",");
@@ -429,8 +423,7 @@ int main(void)
     CHECK(fetch_start());
     folder_make(folder);
     snprintf(path, sizeof path, "%s/log", folder);
-    CHECK_OK(log_open(path, &d), d);
-    log_fd = open(path, O_RDONLY);
+    log_news_open(path);
     log_set_format(LOG_JOURNAL);
     log_set_level(LOG_DEBUG);
     snprintf(path, sizeof path, "%s/mcp.json", folder);
@@ -448,7 +441,7 @@ int main(void)
     test_programs();
     test_tools();
     mcp_config_destroy(read);
-    close(log_fd);
+    close(log_news_fd);
     recorded_check("server/mcp/streams.txt", bytes_str(&all));
     bytes_deinit(&all);
     bytes_deinit(&program.got);

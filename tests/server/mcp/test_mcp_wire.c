@@ -8,6 +8,7 @@
 #include "server/mcp/mcp_state.h"
 #include "server/media/fetch.h"
 #include "tests/folder.h"
+#include "tests/log_news.h"
 #include "tests/recorded.h"
 #include "tests/server/made_up_server.h"
 #include "tests/server/own_thread.h"
@@ -265,8 +266,6 @@ static const scene *now;
 static int n_asked[6];
 static bytes all;
 static int64_t began;
-static int log_fd;
-static off_t log_at;
 static mcp *servers;
 static long last_id; /* of the last call, for streams that go on */
 
@@ -299,11 +298,7 @@ static void put_text(const char *text)
 
 static void put_log(void)
 {
-    static char text[8192];
-    const ssize_t n = pread(log_fd, text, sizeof text - 1, log_at);
-    text[n > 0 ? n : 0] = '\0';
-    log_at += n > 0 ? n : 0;
-    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+    for (char *line = log_news(), *end; (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
         bytes_printf(&all, "  %.1f log ", (double)(made_up_ns - began) / 1e9);
         put_text(line);
@@ -470,8 +465,7 @@ int main(void)
     CHECK(fetch_start());
     folder_make(folder);
     snprintf(path, sizeof path, "%s/log", folder);
-    CHECK_OK(log_open(path, &d), d);
-    log_fd = open(path, O_RDONLY);
+    log_news_open(path);
     log_set_format(LOG_JOURNAL);
     snprintf(path, sizeof path, "%s/mcp.json", folder);
     FILE *f = fopen(path, "w");
@@ -491,7 +485,7 @@ int main(void)
     made_up_close();
     free(endless);
     mcp_config_destroy(config);
-    close(log_fd);
+    close(log_news_fd);
     recorded_check("server/mcp/wire.txt", bytes_str(&all));
     bytes_deinit(&all);
     fetch_stop();

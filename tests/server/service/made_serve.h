@@ -2,12 +2,14 @@
  *
  *     serve *s = made_serve();                         // made_options are its options
  *     conn *c = made_conn(s, 1);
+ *     made_route(c, NET_GET, "/v1/models");            // it asks for this, of scope 5
  *     answer *a = made_answer(s, &dialect_chat);       // of scope 5
  *     made_end(s);
  */
 #ifndef PARLEY_TESTS_SERVER_SERVICE_MADE_SERVE_H
 #define PARLEY_TESTS_SERVER_SERVICE_MADE_SERVE_H
 
+#include "server/service/router.h"
 #include "server/service/serve_state.h"
 #include "tests/check.h"
 
@@ -33,6 +35,18 @@ static inline conn *made_conn(serve *s, uint64_t id)
     CHECK(c && id_table_put(&s->conns, id, c));
     c->id = id;
     return c;
+}
+
+static inline void made_route(conn *c, net_method method, const char *path)
+{
+    const router_match m = router_find(method, path, false);
+    CHECK_INT(m.status, 200);
+    c->route = m.route;
+    c->method = method;
+    c->write_error = api_error_write_body;
+    c->scope = 5;
+    snprintf(c->path, sizeof c->path, "%s", path);
+    snprintf(c->param, sizeof c->param, "%s", m.param);
 }
 
 static inline answer *made_answer(serve *s, const dialect *d)

@@ -100,13 +100,7 @@ static serve *begin(const char *what, const char *path)
 {
     serve *s = made_serve();
     conn *c = made_conn(s, 3);
-    const router_match m = router_find(NET_POST, path, false);
-    CHECK_INT(m.status, 200);
-    c->route = m.route;
-    c->method = NET_POST;
-    c->write_error = api_error_write_body;
-    c->scope = 5;
-    snprintf(c->param, sizeof c->param, "%s", m.param);
+    made_route(c, NET_POST, path);
     up = (upload){.id = "upload_1"};
     is_idle = has_news = true;
     waiting = 0;

@@ -76,18 +76,6 @@ static serve *begin(void)
     return s;
 }
 
-static void aim(conn *c, net_method method, const char *path)
-{
-    const router_match m = router_find(method, path, false);
-    CHECK_INT(m.status, 200);
-    c->route = m.route;
-    c->method = method;
-    c->write_error = api_error_write_body;
-    c->scope = 5;
-    snprintf(c->path, sizeof c->path, "%s", path);
-    snprintf(c->param, sizeof c->param, "%s", m.param);
-}
-
 static void ask(serve *s, conn *c, const char *text)
 {
     bytes body = bytes_empty(1000);
@@ -130,7 +118,7 @@ static void test_verbs(void)
         serve *s = begin();
         conn *c = made_conn(s, 3);
         s->history_ticket = 40;
-        aim(c, CASES[i].method, CASES[i].path);
+        made_route(c, CASES[i].method, CASES[i].path);
         ask(s, c, "body");
         snprintf(want, sizeof want,
                  "job %d of 3/5 ticket 41 \"%s\" after \"\" token \"%s\" limit %d since 0 revision %d: body|",
@@ -163,7 +151,7 @@ static void test_query(void)
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         serve *s = begin();
         conn *c = made_conn(s, 3);
-        aim(c, NET_GET, "/v1/history/chats");
+        made_route(c, NET_GET, "/v1/history/chats");
         snprintf(c->query_string, sizeof c->query_string, "%s", CASES[i].query);
         ask(s, c, "");
         if (!strstr(bytes_str(&said), CASES[i].said)) {
@@ -178,7 +166,7 @@ static void test_refused(void)
 {
     serve *s = begin();
     conn *c = made_conn(s, 3);
-    aim(c, NET_GET, "/v1/history/chats");
+    made_route(c, NET_GET, "/v1/history/chats");
     submitted = ERR_BUSY;
     ask(s, c, "a body that was taken");
     const char *at = strstr(bytes_str(&said), "429 to 3 {Retry-After: 1\r\n} ");
@@ -195,10 +183,10 @@ static void test_refused(void)
     ask(s, c, "");
     CHECK(strncmp(bytes_str(&said), "404 to 3 ", 9) == 0 && strstr(bytes_str(&said), "\"history_off\""));
     bytes_clear(&said);
-    aim(c, NET_GET, "/v1/history");
+    made_route(c, NET_GET, "/v1/history");
     ask(s, c, "");
     check_said("200 to 3 {Cache-Control: no-store\r\n} {\"object\":\"history\",\"enabled\":false}|");
-    aim(c, NET_GET, "/v1/history/chats");
+    made_route(c, NET_GET, "/v1/history/chats");
     bytes lost = bytes_empty(1); /* a body that found no memory */
     bytes_append_str(&lost, "12");
     serve_send_json(s, c, 200, &lost, NULL);
@@ -243,7 +231,7 @@ static void test_replies(void)
 {
     serve *s = begin();
     conn *c = made_conn(s, 3);
-    aim(c, NET_GET, "/v1/history/chats");
+    made_route(c, NET_GET, "/v1/history/chats");
     history_reply *r = reply("{}");
     r->answer = 6;
     r->is_changed = true;
@@ -263,7 +251,7 @@ static void test_replies(void)
     answer_with(s, r);
     check_said("");
     for (int i = 0; i < 2; i++) {
-        aim(c, NET_GET, i ? "/v1/shared/" TOKEN "/files/h" : "/v1/history/export");
+        made_route(c, NET_GET, i ? "/v1/shared/" TOKEN "/files/h" : "/v1/history/export");
         c->history_ticket = 8;
         r = reply("");
         r->file = (file_handle){.fd = open("/dev/null", O_RDONLY), .bytes = 77};

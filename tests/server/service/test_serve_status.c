@@ -113,13 +113,7 @@ static conn *asks(serve *s, net_method method, const char *path)
 {
     conn *c = id_table_get(&s->conns, 1);
     c = c ? c : made_conn(s, 1);
-    const router_match m = router_find(method, path, false);
-    CHECK_INT(m.status, 200);
-    c->route = m.route;
-    c->method = method;
-    c->write_error = api_error_write_body;
-    c->scope = 5;
-    snprintf(c->param, sizeof c->param, "%s", m.param);
+    made_route(c, method, path);
     bytes_printf(&all, "> %s\n", path);
     return c;
 }
