@@ -32,7 +32,8 @@ WORD_NUMBER = r"(?<![\w.])(\d+)(?![\w.])"
 COMPARISONS = {"<=": "<", ">=": ">", "<": "<=", ">": ">=", "==": "!=", "!=": "==", "===": "!==", "!==": "==="}
 TURNED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<"}
 THE_LESSER = r"([\w.>\[\]*-]+) [<>]=? ([\w.>\[\]*-]+) \? (?:\1 : \2|\2 : \1)(?!\w)"  # where both are equal it is the same one
-ANY_ORDER = r"\b(?:Math\.(?:max|min)|(?:max|min)_size|f(?:max|min|ma)f?|(?:_mm\d*_|v_?)(?:max|min|add|mul|fma|and|or|xor)\w*)\($"
+ANY_ORDER = r"\b(?:Math\.(?:max|min)|calloc|(?:max|min)_size|f(?:max|min|ma)f?|(?:_mm\d*_|v_?)(?:max|min|add|mul|fma|and|or|xor)\w*)\($"
+NO_CALLS = r"(?:if|for|while|switch|return|CHECK)\b|pthread_mutex_init\(.*, NULL\);"  # a lock is zeros, and so is what calloc gives
 NO_RELEASES = r"prefetch_|pthread_(?:mutex|cond|attr|condattr)_destroy\("  # of Linux these hold nothing
 RELEASES = r"\w*(?:free|destroy|close|unlock|lock|release|deinit|unref)\w*"
 
@@ -110,7 +111,7 @@ def arithmetic_changed(line, code):
 
 def call_removed(line, code):
     found = re.match(r"^\s+((?:await )?[\w.>\[\]#-]+\(.*\);)\s*$", code)
-    if found and not re.match(r"(?:if|for|while|switch|return|CHECK)\b", found.group(1)):
+    if found and not re.match(NO_CALLS, found.group(1)):
         if not re.match(RELEASES + r"\(", found.group(1)):
             yield replaced(line, found, ";", 1)
 

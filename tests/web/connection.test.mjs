@@ -309,6 +309,12 @@ test('another key opens another socket; refused again, it is known at once why',
     await time.pass(6_000);
     assert.equal(sockets.length, 2, 'the new one is not blamed for the silence of the old one');
     quiet.connection.stop();
+    const alone = await opened();
+    alone.connection.setKey('other');
+    sockets[1].end();
+    await time.settle();
+    assert.equal(alone.connection.retryAt - time.now(), 1000, 'where nobody answers, it waits as after two tries');
+    alone.connection.stop();
 });
 
 test('a question is one message, with its names; what the body says of leaving counts', async () => {
