@@ -83,7 +83,7 @@ target_sources(test_turns PRIVATE ${CMAKE_SOURCE_DIR}/bench/turns.c)
 # libraries crash when their own allocations fail, or make too many.
 set(only_ours test_alloc_fail_checkpoint test_alloc_fail_engine test_alloc_fail_vision test_chat_client test_chat_command test_chat_line
     test_file_store test_folder_changed test_gguf_changed test_history_queue test_hub_bounds test_id_table test_limits test_mcp_wait test_reader_memory test_serve_calls
-    test_serve_choices test_serve_heads test_unicode test_uploads)
+    test_serve_answers test_serve_choices test_serve_heads test_serve_prepare test_serve_tools test_unicode test_uploads)
 foreach(program test_alloc_fail test_alloc_fail_image test_alloc_fail_model test_alloc_fail_text test_chat_talk
         test_data_uri test_engine_commands test_hub test_left_behind test_mcp_catalog test_mcp_config test_mcp_result
         test_reply_memory test_request_memory test_response_store test_tool_plan test_upstream_config test_upstream_memory
@@ -226,6 +226,30 @@ set(failing upstream_request_next upstream_request_detach upstream_request_info 
     serve_stop_answer serve_stop_one answer_begin answer_take_prompt)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_serve_choices PRIVATE ${failing})
+set(failing clock_ms serve_name_of access_key_of prep_submit serve_named_turn serve_hold_answer serve_fail_answer
+    serve_fail_answer_from serve_make_choices serve_submit_choices serve_begin_choices serve_end_thinking answer_begin
+    serve_begin_streams serve_emit_lists serve_wake_followers serve_is_ready responses_reply_queued responses_reply_write
+    serve_attach_replay serve_socket_error serve_cancel_answer serve_stop_answer net_want_write serve_send_body
+    serve_send_json serve_socket_count serve_drop_answer serve_run_allowed upstream_request_server gen_request_free
+    upstream_request_free tool_plan_destroy tool_set_destroy)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_prepare PRIVATE ${failing})
+set(failing clock_ms hash_random_id net_want_write net_begin_stream serve_drop_choices serve_stop_choices serve_model_turn
+    serve_named_turn serve_prepare_answer serve_reserve_body serve_hold_answer metrics_request metrics_answer serve_send_error
+    serve_send_json serve_socket_error serve_break_chain serve_extend_chain gen_request_free upstream_request_free
+    serve_keep_answer serve_try_lanes serve_try_held response_store_put serve_take_runs serve_check_stream
+    serve_extend_conversation serve_share_prompt serve_schedule serve_begin_round engine_cancel upstreams_cancel mcp_cancel
+    serve_stop_rounds prep_ticket_cancel serve_begin_answer serve_on_accepted serve_on_prepared serve_on_other_model
+    serve_on_tools serve_on_result serve_on_replied serve_on_mcp_reply serve_end_rounds serve_expire_answers
+    responses_reply_in_progress responses_reply_finish responses_reply_deinit answer_take_event log_write)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_answers PRIVATE ${failing})
+target_link_options(test_serve_events PRIVATE ${failing})
+set(failing clock_ms hash_random_id serve_emit_item mcp_call mcp_cancel mcp_retry mcp_take_catalog serve_end_answer
+    serve_prepare_answer prep_ticket_cancel serve_schedule serve_new_message serve_post serve_send_fault serve_send_body
+    responses_reply_in_progress responses_reply_deinit mcp_result_create log_write)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_tools PRIVATE ${failing})
 set(failing clock_ms net_send_reply engine_get_status prep_get_status file_store_usage_of file_store_get_options
     metrics_resident_bytes memory_available upstreams_write_status serve_write_residents response_store_bytes
     serve_cancel_answer serve_end_thinking engine_clear_cache engine_check_name engine_list_cache engine_find_named)

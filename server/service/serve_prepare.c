@@ -50,7 +50,7 @@ static err_code prepare(serve *s, answer *a, bool asks_model)
                         .is_strict = s->opt->strict_model,
                         .says_accepted = a->is_socket || a->idempotency_key[0],
                         .mcp = s->mcp,
-                        .turns = turns.len > 0 ? bytes_str(&turns) : NULL,
+                        .turns = turns.data, /* NULL: there are none */
                         .n_written = a->n_tokens - a->tools.summary_tokens,
                         .may_compact = !a->tools.has_summary,
                         .submits = is_free(s, a)};

@@ -432,7 +432,7 @@ static void end_round(serve *s, answer *a)
     tool_rounds *r = &a->tools;
     const bool ends = r->asks || r->has_own;
     answer_check_lost(a);
-    if (a->has_lost || r->turns.failed) {
+    if (a->finish == GEN_FINISH_ERROR || r->turns.failed) {
         a->error = ERR_NOMEM;
         end_between(s, a, GEN_FINISH_ERROR);
         return;
