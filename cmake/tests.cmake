@@ -83,7 +83,8 @@ target_sources(test_turns PRIVATE ${CMAKE_SOURCE_DIR}/bench/turns.c)
 # libraries crash when their own allocations fail, or make too many.
 set(only_ours test_alloc_fail_checkpoint test_alloc_fail_engine test_alloc_fail_vision test_chat_client test_chat_command test_chat_line
     test_file_store test_folder_changed test_gguf_changed test_history_queue test_hub_bounds test_id_table test_limits test_mcp_wait test_reader_memory test_serve_calls
-    test_serve_answers test_serve_choices test_serve_heads test_serve_prepare test_serve_tools test_unicode test_uploads)
+    test_serve_answers test_serve_choices test_serve_heads test_serve_prepare test_serve_responses
+    test_serve_tools test_unicode test_uploads)
 foreach(program test_alloc_fail test_alloc_fail_image test_alloc_fail_model test_alloc_fail_text test_chat_talk
         test_data_uri test_engine_commands test_hub test_left_behind test_mcp_catalog test_mcp_config test_mcp_result
         test_reply_memory test_request_memory test_response_store test_tool_plan test_upstream_config test_upstream_memory
@@ -250,6 +251,12 @@ set(failing clock_ms hash_random_id serve_emit_item mcp_call mcp_cancel mcp_retr
     responses_reply_in_progress responses_reply_deinit mcp_result_create log_write)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_serve_tools PRIVATE ${failing})
+set(failing clock_ms serve_begin_follow serve_cancel_answer serve_end_answer serve_compose_kept serve_send_body
+    serve_send_json serve_send_error serve_send_fault responses_reply_write responses_reply_deinit response_store_remove
+    response_store_get_input response_items_list history_talk_remove talk_run history_job_create serve_submit_history
+    history_submit history_call history_talk_get history_talk_item history_talk_put history_talk_add)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_responses PRIVATE ${failing})
 set(failing clock_ms net_send_reply engine_get_status prep_get_status file_store_usage_of file_store_get_options
     metrics_resident_bytes memory_available upstreams_write_status serve_write_residents response_store_bytes
     serve_cancel_answer serve_end_thinking engine_clear_cache engine_check_name engine_list_cache engine_find_named)
