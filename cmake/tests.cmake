@@ -257,6 +257,16 @@ set(failing clock_ms serve_begin_follow serve_cancel_answer serve_end_answer ser
     history_submit history_call history_talk_get history_talk_item history_talk_put history_talk_add)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_serve_responses PRIVATE ${failing})
+set(failing ledger_create write_queue_create file_store_create file_store_get_options uploads_init file_writer_create
+    catalog_open catalog_find catalog_unknown mailbox_create fetch_start fetch_stop shares_init response_store_create
+    prep_create access_init access_set_admin history_create prep_set_stores net_is_local net_wake media_copier_create
+    upstreams_create mcp_create serve_begin_ready serve_load_first loop_message_create serve_post nanosleep net_open
+    mailbox_close pthread_join prep_end mailbox_try_pop serve_drop_message answer_destroy id_table_deinit shares_deinit
+    serve_close_previews serve_close_residents uploads_deinit access_deinit mailbox_destroy file_writer_destroy upstreams_stop
+    mcp_destroy prep_destroy history_destroy upstreams_destroy media_copier_destroy engine_close warm_destroy write_queue_end
+    net_close write_queue_destroy file_store_destroy response_store_destroy ledger_destroy catalog_close _exit log_write)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_parts PRIVATE ${failing})
 set(failing clock_ms net_send_reply engine_get_status prep_get_status file_store_usage_of file_store_get_options
     metrics_resident_bytes memory_available upstreams_write_status serve_write_residents response_store_bytes
     serve_cancel_answer serve_end_thinking engine_clear_cache engine_check_name engine_list_cache engine_find_named)

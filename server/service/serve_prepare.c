@@ -30,7 +30,7 @@ static bool is_free(const serve *s, const answer *a)
 static err_code prepare(serve *s, answer *a, bool asks_model)
 {
     const char *listed = serve_name_of(s, s->current.path);
-    bytes turns = bytes_empty(SIZE_MAX / 2);
+    bytes turns = bytes_empty(SIZE_MAX);
     const conn *c = a->is_socket ? serve_conn(s, a->conn) : NULL;
     if (a->tools.turns.len > 0) {
         bytes_printf(&turns, "[%s]", bytes_str(&a->tools.turns));
@@ -241,7 +241,7 @@ static void accept_answer(serve *s, answer *a)
         serve_begin_streams(s, a);
     } else if (a->opt.background && !a->opt.stream && c && !c->is_socket) {
         bytes body; /* as it stands: whoever asked comes back for it */
-        bytes_init(&body, SIZE_MAX / 2);
+        bytes_init(&body, SIZE_MAX);
         responses_reply_write(&body, &a->reply);
         c->answer = 0;
         serve_send_body(s, c, &body);

@@ -83,7 +83,7 @@ void serve_on_response(serve *s, conn *c)
         return;
     }
     bytes body;
-    bytes_init(&body, SIZE_MAX / 2);
+    bytes_init(&body, SIZE_MAX);
     responses_reply_write(&body, &a->reply);
     serve_send_body(s, c, &body);
 }
@@ -117,7 +117,7 @@ void serve_on_input_items(serve *s, conn *c)
     response_items_page page;
     json_doc *doc = NULL;
     api_error e;
-    bytes text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES + 2), body = bytes_empty(SIZE_MAX / 2);
+    bytes text = bytes_empty(LIMIT_STORED_RESPONSE_BYTES + 2), body = bytes_empty(SIZE_MAX);
     bytes_append_char(&text, '[');
     if (!response_store_get_input(s->response_store, c->scope, c->param, clock_ms(), &text)) {
         no_response(s, c);
@@ -221,7 +221,7 @@ static void run_now(serve *s, conn *c, const talk_order *o)
 {
     const talk_keeper keeper = talk_keeper_in_memory(s->response_store);
     err_detail d = {0};
-    bytes reply = bytes_empty(SIZE_MAX / 2);
+    bytes reply = bytes_empty(SIZE_MAX);
     const err_code err = talk_run(o, &keeper, &reply, &d);
     if (err == ERR_OK) {
         serve_send_json(s, c, 200, &reply, NULL);

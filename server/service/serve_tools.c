@@ -114,7 +114,7 @@ void serve_take_runs(answer *a)
 /* The call as an item; result NULL: it runs. */
 static void emit_call(serve *s, answer *a, const tool_run *run, const mcp_result *result)
 {
-    bytes item = bytes_empty(SIZE_MAX / 2);
+    bytes item = bytes_empty(SIZE_MAX);
     const bool is_over = result && result->progress < 0.0;
     bytes_json(
         &item,
@@ -147,7 +147,7 @@ static void emit_call(serve *s, answer *a, const tool_run *run, const mcp_result
 static void emit_question(serve *s, answer *a, const tool_run *run)
 {
     char id[48];
-    bytes item = bytes_empty(SIZE_MAX / 2);
+    bytes item = bytes_empty(SIZE_MAX);
     hash_random_id(id, sizeof id, "mcpr_");
     bytes_json(
         &item,
@@ -165,7 +165,7 @@ void serve_emit_lists(serve *s, answer *a)
     }
     for (size_t i = 0; p && a->dialect->has_log && i < p->n_servers; i++) {
         char id[48];
-        bytes item = bytes_empty(SIZE_MAX / 2);
+        bytes item = bytes_empty(SIZE_MAX);
         const char *comma = "";
         hash_random_id(id, sizeof id, "mcpl_");
         bytes_json(&item,
@@ -236,7 +236,7 @@ static void keep_result(const serve *s, answer *a, const tool_run *run, const mc
     bytes *out = &a->tools.turns;
     const bool sees = a->server || (s->info && s->info->has_vision);
     const char *note = result->n_images > 0 && !sees ? "\n[an image is left out: this model sees none]" : "";
-    bytes text = bytes_empty(SIZE_MAX / 2);
+    bytes text = bytes_empty(SIZE_MAX);
     bytes_printf(&text, "%s%s%s", result->has_failed ? "Error: " : "",
                  result->text.len || result->n_images ? bytes_str(&result->text) : "(nothing)", note);
     bytes_json(out,
@@ -358,7 +358,7 @@ static void start_round(serve *s, answer *a)
 static void take_summary(serve *s, answer *a)
 {
     tool_rounds *r = &a->tools;
-    bytes item = bytes_empty(SIZE_MAX / 2);
+    bytes item = bytes_empty(SIZE_MAX);
     response_items_compaction(&item, bytes_str(&r->content), r->content.len);
     bytes_append_str(&r->turns, r->turns.len ? "," : "");
     bytes_append(&r->turns, item.data, item.len);
@@ -503,7 +503,7 @@ void serve_on_mcp_result(void *ctx, mcp_result *result)
 
 void serve_on_mcp(serve *s, conn *c)
 {
-    bytes body = bytes_empty(SIZE_MAX / 2);
+    bytes body = bytes_empty(SIZE_MAX);
     if (c->method == NET_POST) {
         if (!s->mcp || !mcp_retry(s->mcp, c->param)) {
             serve_send_fault(
@@ -580,7 +580,7 @@ void serve_on_mcp_reply(serve *s, uint64_t ticket, const mcp_result *result)
         serve_send_fault(s, c, 502, "mcp_error", NULL, bytes_str(&result->text));
         return;
     }
-    bytes body = bytes_empty(SIZE_MAX / 2);
+    bytes body = bytes_empty(SIZE_MAX);
     bytes_json(&body, "{\"object\":%s,\"server_label\":%s,\"result\":",
                c->route->id == ROUTE_MCP_RESOURCE ? "mcp.resource" : "mcp.prompt", c->param);
     bytes_append(&body, result->whole.data, result->whole.len);
