@@ -49,6 +49,7 @@ WRAP(void, responses_reply_deinit, (responses_reply * r), (void)r;)
 
 mcp_result *__real_mcp_result_create(uint64_t owner, uint32_t place);
 WRAP(mcp_result *, mcp_result_create, (uint64_t owner, uint32_t place),
+     tell("a result of %d for %d", (int)place, (int)owner);
      return has_no_result ? NULL : __real_mcp_result_create(owner, place);)
 
 void __wrap_log_write(log_level level, const char *area, const char *format, ...);
