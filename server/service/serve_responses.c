@@ -286,7 +286,7 @@ static void fail_kept(answer *a, err_code err, const err_detail *d)
         a->finish = GEN_FINISH_ERROR;
         a->error = err;
         snprintf(a->error_name, sizeof a->error_name, "%s", d->name);
-        snprintf(a->error_text, sizeof a->error_text, "%.*s", (int)sizeof a->error_text - 1, d->text);
+        snprintf(a->error_text, sizeof a->error_text, "%.255s", d->text);
     }
 }
 

@@ -472,7 +472,7 @@ void serve_end_rounds(serve *s, answer *a, err_code code, const api_error *e)
     const bool is_cancelled = code == ERR_CANCELLED && a->timeout == ANSWER_IN_TIME;
     a->error = code;
     if (e) {
-        snprintf(a->error_text, sizeof a->error_text, "%.*s", (int)sizeof a->error_text - 1, e->message);
+        snprintf(a->error_text, sizeof a->error_text, "%.255s", e->message);
         snprintf(a->error_name, sizeof a->error_name, "%s", e->code);
     }
     end_between(s, a, is_cancelled ? GEN_FINISH_CANCELLED : GEN_FINISH_ERROR);

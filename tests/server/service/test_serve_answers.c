@@ -176,6 +176,7 @@ static void test_start(void)
             answers_tell(s);
         }
         CHECK(!a || id_table_get(&s->answers, a->id) == a);
+        CHECK(!a || body.max == 0); /* whose memory the answer owns */
         json_free(doc);
         bytes_deinit(&body);
         answers_end(s);

@@ -323,7 +323,7 @@ static void test_other_model(void)
         told_case("another model, turn %d, %zu bytes", turn, n);
         serve_on_other_model(s, a, m);
         CHECK_STR(a->opt.fields, "new");
-        CHECK(!m->options.fields && !m->doc && !m->body.data && m->memory.bytes == 0);
+        CHECK(!m->options.fields && !m->doc && m->body.max == 0 && m->memory.bytes == 0);
         told_answer(a);
         loop_message_free(m);
         tell("reserved: %zu", ledger_get_status(s->memory).used);
@@ -447,7 +447,7 @@ static loop_message *prepared(serve *s, const said_of *of, int kind, answer **ou
 static void tell_prepared(serve *s, answer *a, loop_message *m)
 {
     serve_on_prepared(s, a, m);
-    CHECK(!m->request && !m->remote && !m->body.data && m->memory.bytes == 0 && !m->reply.data);
+    CHECK(!m->request && !m->remote && m->body.max == 0 && m->memory.bytes == 0 && m->reply.max == 0);
     told_answer(a);
     tell_conn(s);
     tell("reserved: %zu", ledger_get_status(s->memory).used);
