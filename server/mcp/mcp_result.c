@@ -42,6 +42,8 @@ void mcp_result_fail(mcp_result *r, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     r->has_failed = true;
+    r->n_images = 0;
+    bytes_clear(&r->images); /* the last may be cut */
     bytes_clear(&r->text);
     bytes_append_str(&r->text, text);
 }

@@ -202,7 +202,7 @@ err_code serve_open_parts(serve *s, err_detail *d)
     shares_init(&s->kept, SERVE_KEPT_ANSWERS, SERVE_KEPT_BYTES, s->memory);
     s->response_store = response_store_create(LIMIT_RESPONSE_STORE_BYTES, LIMIT_STORED_RESPONSES,
                                               LIMIT_STORED_RESPONSE_S, s->memory);
-    s->prep = s->inbox && s->memory && s->response_store
+    s->prep = s->inbox && s->response_store
                   ? prep_create(opt->n_prep_threads, LIMIT_PREP_JOBS, (size_t)opt->n_queue, max_bytes,
                                 s->files, s->response_store, &s->remote, serve_post, s)
                   : NULL;

@@ -245,14 +245,14 @@ static void keep_result(const serve *s, answer *a, const tool_run *run, const mc
                run->id, BYTES_ARG(&text));
     out->failed = out->failed || text.failed;
     bytes_deinit(&text);
-    /* each image stands in quotes, and base64 holds none */
+    /* each image stands in quotes, and base64 holds none (mcp_result.c) */
     const char *p = bytes_str(&result->images);
-    for (size_t i = 0; sees && i < result->n_images && p; i++) {
+    for (size_t i = 0; sees && i < result->n_images; i++) {
         const char *end = strchr(p + 1, '"');
         bytes_append_str(out, ",{\"type\":\"input_image\",\"image_url\":");
-        bytes_append(out, p, end ? (size_t)(end - p) + 1 : 0);
+        bytes_append(out, p, (size_t)(end - p) + 1);
         bytes_append_char(out, '}');
-        p = end && end[1] ? end + 2 : NULL;
+        p = end + 2; /* behind the comma */
     }
     bytes_append_str(out, "]}");
 }

@@ -145,6 +145,7 @@ static err_code read_all(void *context)
             /* even the reason may not fit any more */
             err = !said[0] || strcmp(said, "there is no memory for this result") == 0 ? ERR_NOMEM
                                                                                       : ERR_INTERNAL;
+            CHECK(r->n_images == 0 && r->images.len == 0 && !r->images.failed); /* nor a half of one */
         } else if (strcmp(said, i ? "{\"a\":[1,2,3,\"something\"]}"
                                   : "a text that is longer than nothing\n[audio: not shown to the model]") !=
                        0 ||

@@ -183,6 +183,23 @@ static void test_start(void)
     }
 }
 
+/* Without memory nothing begins: the body stays. */
+static void test_start_memory(void)
+{
+    serve *s = answers_begin();
+    conn *c = answers_conn(s, 3, NULL);
+    api_error e = {0};
+    bytes body;
+    answers_put(&body, "{body}");
+    told_case("start without memory");
+    alloc_fail_at(1);
+    CHECK(!serve_start_answer(s, c, &MADE, &body, NULL, &e));
+    alloc_fail_at(0);
+    tell("%s, %d %s, %zu answers", bytes_str(&body), e.status, e.code, s->answers.len);
+    bytes_deinit(&body);
+    answers_end(s);
+}
+
 /* ---- the end ---- */
 
 /* Each error that an answer may end with, as everybody who waits for it hears it. */
@@ -408,13 +425,14 @@ static void test_streams(void)
 {
     static const dialect *const DIALECTS[] = {&MADE, &LINES, &LOGGED, &MUTE};
     for (size_t i = 0; i < ARRAY_LEN(DIALECTS); i++) {
-        for (int with = 0; with < 3; with++) {
+        for (int with = 0; with < 4; with++) {
             serve *s = answers_begin();
             answer *a = answers_ask(s, DIALECTS[i], ANSWER_RUNNING),
                    *b = answers_ask(s, DIALECTS[i], ANSWER_RUNNING);
             answers_choice(a, b);
             a->has_reply = DIALECTS[i] == &LOGGED;
             write_fails = with == 1;
+            a->has_lost = with == 3;
             bytes_append_str(&a->sse, "was;");
             conn *c = answers_conn(s, 3, a), *d = answers_conn(s, 4, a);
             answers_conn(s, 5, b);
@@ -445,6 +463,7 @@ int main(void)
     test_found();
     test_new();
     test_start();
+    test_start_memory();
     test_errors();
     test_good();
     test_kept();

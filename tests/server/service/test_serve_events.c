@@ -131,6 +131,8 @@ static void test_odd_events(void)
         {GEN_PROGRESS, GEN_FINISH_STOP, ANSWER_IN_TIME, true, true, ANSWER_RUNNING},
         {GEN_PROGRESS, GEN_FINISH_STOP, ANSWER_IN_TIME, true, false, ANSWER_RUNNING},
         {GEN_PROGRESS, GEN_FINISH_STOP, ANSWER_TOOK_TOO_LONG, true, false, ANSWER_RUNNING},
+        {GEN_PROGRESS, GEN_FINISH_STOP, ANSWER_IN_TIME, true, false,
+         ANSWER_RUNNING}, /* text was lost before */
     };
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         serve *s = answers_begin();
@@ -142,6 +144,7 @@ static void test_odd_events(void)
         first->n_open = 2;
         first->is_begun = CASES[i].is_begun;
         first->timeout = CASES[i].late;
+        first->has_lost = i == ARRAY_LEN(CASES) - 1;
         a->state = CASES[i].state;
         answers_conn(s, 3, first);
         event_is_last = CASES[i].type == GEN_DONE;
@@ -168,7 +171,7 @@ static void test_odd_events(void)
 /* The last event of each of several choices; one that fails fails all. */
 static void test_choices(void)
 {
-    enum { GOOD, STREAM, FAILS, CANCELLED, FIRST_FAILS, LATE, LOST, WRITE_FAILS, N };
+    enum { GOOD, STREAM, FAILS, CANCELLED, FIRST_FAILS, LATE, LOST, WRITE_FAILS, FIRST_LOST, N };
     for (int with = 0; with < N; with++) {
         serve *s = answers_begin();
         answer *first = answers_ask(s, &MADE, ANSWER_RUNNING), *a = answers_ask(s, &MADE, ANSWER_RUNNING);
@@ -186,6 +189,7 @@ static void test_choices(void)
         a->timeout = with == LATE ? ANSWER_STALLED : ANSWER_IN_TIME;
         first->timeout = with == LATE ? ANSWER_TOOK_TOO_LONG : ANSWER_IN_TIME;
         a->has_lost = with == LOST;
+        first->has_lost = with == FIRST_LOST;
         write_fails = with == WRITE_FAILS;
         a->error = ERR_UPSTREAM;
         snprintf(a->error_text, sizeof a->error_text, "text of it");
@@ -207,19 +211,23 @@ static void test_choices(void)
 
 static void test_items(void)
 {
-    for (int with = 0; with < 32; with++) {
+    enum { GOOD, ITEM, PIECES, WRITE, BEFORE, WHOLE_TEXT, N }; /* what is lost */
+    for (int with = 0; with < 8 * N; with++) {
+        const int lost = with >> 3;
         serve *s = answers_begin();
         answer *a = answers_ask(s, with & 2 ? &LOGGED : &MADE, ANSWER_RUNNING);
         bytes item;
         answers_put(&item, "{item}");
-        item.failed = (with & 24) == 8;
+        item.failed = lost == ITEM;
         a->has_reply = with & 2;
         a->opt.stream = with & 4;
-        a->pieces.failed = (with & 24) == 16;
-        write_fails = (with & 24) == 24;
+        a->pieces.failed = lost == PIECES;
+        a->whole.failed = lost == WHOLE_TEXT;
+        a->has_lost = lost == BEFORE;
+        write_fails = lost == WRITE;
         answers_conn(s, 3, a);
         told_case("item%s%s%s %d", with & 1 ? ", over" : "", with & 2 ? ", reply" : "",
-                  with & 4 ? ", stream" : "", with >> 3);
+                  with & 4 ? ", stream" : "", lost);
         serve_emit_item(s, a, &item, with & 1);
         told_answer(a);
         bytes_deinit(&item);

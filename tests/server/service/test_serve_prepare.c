@@ -338,7 +338,7 @@ static void test_other_model(void)
 typedef struct said_of {
     const char *name;
     const dialect *dialect;
-    int conn; /* 0: gone; 1: HTTP; 2: a socket; 3: one with extensions; 4: one that follows too many */
+    int conn; /* 0: gone; 1: HTTP; 2: a socket; 3: one with extensions; 4: one that follows too many; 5: one that is gone */
     bool key, stream, progress, store, background, cancels;
 } said_of;
 
@@ -368,14 +368,16 @@ static const said_of SAID[] = {
     {"socket with extensions, ends with it", &LOGGED, .conn = 3, .cancels = true},
     {"socket with too many", &LOGGED, .conn = 4},
     {"plain socket", &PLAIN, .conn = 2},
+    {"socket that is gone", &LOGGED, .conn = 5, .store = true},
 };
 
 static answer *said_answer(serve *s, const said_of *of, loop_message *m)
 {
-    conn *c = of->conn ? made_conn(s, 3) : NULL;
+    conn *c = of->conn > 0 && of->conn < 5 ? made_conn(s, 3) : NULL;
     answer *a = ask(s, of->dialect, 3, ANSWER_PREPARING);
+    a->is_socket = of->conn > 1;
     if (c) {
-        c->is_socket = a->is_socket = of->conn > 1;
+        c->is_socket = of->conn > 1;
         c->is_extended = of->conn == 3;
         c->answer = c->is_socket ? 0 : a->id;
         for (int i = 0; of->conn == 4 && i < SERVE_MAX_READERS; i++) {

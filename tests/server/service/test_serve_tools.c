@@ -77,7 +77,8 @@ static planned_tool PLANNED[] = {{"read", &VIEWS[0], &TOOLS[0], .runs_unasked = 
                                  {"write", &VIEWS[0], &TOOLS[1], .runs_unasked = false},
                                  {"web__fetch", &VIEWS[1], &TOOLS[2], .runs_unasked = true}};
 static const char *OWN[] = {"mine"};
-static planned_call CALLS[] = {{"mcpr_1", "{\"a\":1}", &PLANNED[1]}, {"mcpr_2", "", &PLANNED[2]}};
+#define LONG "0123456789012345678901234567890123456789012345678901234567890123456789"
+static planned_call CALLS[] = {{"mcpr_1", "{\"a\":\"" LONG "\"}", &PLANNED[1]}, {"mcpr_2", "", &PLANNED[2]}};
 static tool_plan plan;
 
 static serve *begin(const dialect *d, answer **out)
@@ -420,18 +421,67 @@ static void test_results(void)
     take(s, a, result(0, "\"text\""));
     take(s, a, result(0, "behind the end"));
     end(s);
-    for (int with = 0; with < 12; with++) { /* images, which a model without eyes does not get */
-        const engine_info info = {.has_vision = with & 1};
+    static const struct {
+        const char *text, *images;
+        size_t n_images;
+        int sees; /* 0: nothing is known of the model; 1: it has no eyes; 2: it has; 3: another server answers */
+    } CASES[] = {
+        {"seen", "\"data:a\",\"data:b\"", 2, 0},
+        {"seen", "\"data:a\",\"data:b\"", 2, 1},
+        {"seen", "\"data:a\",\"data:b\"", 2, 2},
+        {"seen", "\"data:a\",\"data:b\"", 2, 3},
+        {"", "\"data:a\"", 1, 1},
+        {"", "\"data:a\"", 1, 2},
+        {"", "", 0, 1},
+        {"", "", 0, 2},
+        {"seen", "\"data:a\"", 1, 2},
+        {"seen", "\"data:a\",\"data:b\"", 1, 2},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) { /* images, which a model without eyes does not get */
+        const engine_info info = {.has_vision = CASES[i].sees == 2};
         s = begin(&PLAIN, &a);
         write(a, READ);
-        s->info = with == 8 ? NULL : &info;
-        a->server = with & 2 ? "far" : NULL;
-        told_case("a result with images %d", with);
+        s->info = CASES[i].sees == 0 ? NULL : &info;
+        a->server = CASES[i].sees == 3 ? "far" : NULL;
+        told_case("a result with images %zu", i);
         CHECK(serve_begin_round(s, a));
-        r = result(0, with & 4 ? "" : "seen");
-        r->n_images = with < 8 ? 2 : with == 8 || with == 9 ? 1 : 0;
-        bytes_append_str(&r->images, with < 8 ? "\"data:a\",\"data:b\"" : with == 9 ? "\"data:a\"" : "");
+        r = result(0, CASES[i].text);
+        r->n_images = CASES[i].n_images;
+        bytes_append_str(&r->images, CASES[i].images);
         take(s, a, r);
+        end(s);
+    }
+    int n_lost = 0; /* what there is no memory for is an error of the answer */
+    for (size_t n = 1; n < 20; n++) {
+        const size_t len = told.len;
+        s = begin(&PLAIN, &a);
+        write(a, READ);
+        CHECK(serve_begin_round(s, a));
+        r = result(0, LONG LONG);
+        const size_t n_turns = a->tools.turns.len;
+        alloc_fail_at(n);
+        serve_on_result(s, a, r);
+        alloc_fail_at(0);
+        const bool is_lost = a->tools.turns.len < n_turns + strlen(LONG LONG);
+        CHECK(!is_lost || (a->state == ANSWER_FINISHED && a->error == ERR_NOMEM));
+        n_lost += is_lost;
+        mcp_result_free(r);
+        told.len = len;
+        told.data[len] = '\0';
+        end(s);
+    }
+    CHECK(n_lost > 1);
+    answer *other; /* a summary that finds no memory */
+    for (size_t n = 1; n <= 2; n++) {
+        s = begin(&PLAIN, &other);
+        other->tools.is_summary = true;
+        write(other, "c a sum");
+        other->tools.turns.failed = n == 2;
+        told_case("a summary that is lost %zu", n);
+        alloc_fail_at(n == 1 ? 1 : 0);
+        CHECK(serve_begin_round(s, other));
+        alloc_fail_at(0);
+        told_answer(other);
         end(s);
     }
 }
