@@ -752,9 +752,11 @@ int serve_tick_answers(serve *s, double now)
         }
         check_time(s, a, now);
         if (a->talk_stage == TALK_WAITING) {
+            const uint64_t id = a->id;
             a->state = ANSWER_FINISHED;
             serve_end_answer(s, a);
-            if (a->talk_stage != TALK_WAITING) {
+            const answer *left = id_table_get(&s->answers, id);
+            if (!left || left->talk_stage != TALK_WAITING) {
                 i = (size_t)-1; /* the table may have moved: start again */
             }
             continue;

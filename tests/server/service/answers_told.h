@@ -18,9 +18,9 @@ static char things[8]; /* requests, engines and so on are places in here */
 static double now_ms;
 static model_turn first_turn, named_turn;
 static err_code prepared;
-static bool reserves, extends, begins_round;
-static bool write_fails; /* what the dialect writes next is not whole */
-static uint64_t ended;   /* which answer an end of rounds, or a later try, lets go on */
+static bool reserves, extends, begins_round, drops; /* drops: a finished answer is not kept */
+static bool write_fails;                            /* what the dialect writes next is not whole */
+static uint64_t ended; /* which answer an end of rounds, or a later try, lets go on */
 
 WRAP(double, clock_ms, (void), return now_ms;)
 WRAP(void, hash_random_id, (char *out, size_t cap, const char *prefix), snprintf(out, cap, "%s1", prefix);)
@@ -67,7 +67,8 @@ WRAP(void, serve_extend_chain, (serve * s, const answer *a), (void)s;
      tell("extend chain by %s", bytes_str(&a->opt.items));)
 WRAP(void, gen_request_free, (gen_request * r), if (r) tell("free a request");)
 WRAP(void, upstream_request_free, (upstream_request * q), if (q) tell("free a request of another");)
-WRAP(void, serve_keep_answer, (serve * s, answer *a), (void)s; tell("keep %d", (int)a->id);)
+WRAP(void, serve_keep_answer, (serve * s, answer *a), (void)s; tell("keep %d", (int)a->id);
+     if (drops) serve_drop_answer(s, a);)
 WRAP(void, serve_try_lanes, (serve * s, uint64_t id), (void)s; tell("lanes of %d", (int)id);)
 WRAP(void, serve_try_held, (serve * s), (void)s; tell("held ones");)
 WRAP(bool, response_store_put,
@@ -80,7 +81,7 @@ WRAP(void, serve_take_runs, (answer * a), tell("take runs of %d", (int)a->id);)
 WRAP(void, serve_check_stream, (serve * s, answer *a), (void)s; tell("check stream of %d", (int)a->id);)
 WRAP(bool, serve_extend_conversation, (serve * s, answer *a), (void)s;
      tell("extend conversation of %d", (int)a->id); if (ended == a->id) a->talk_stage = TALK_ADDED;
-     return extends;)
+     if (extends) a->state = ANSWER_RUNNING; return extends;)
 WRAP(void, serve_share_prompt, (serve * s, answer *first, const answer *a, const gen_event *event), (void)s;
      tell("share prompt of %d with %d, %d tokens", (int)a->id, (int)first->id, event->n_tokens);)
 WRAP(void, serve_schedule, (serve * s, int ms), (void)s; tell("schedule %d", ms);)
@@ -230,7 +231,7 @@ static inline serve *answers_begin(void)
     first_turn = named_turn = MODEL_NOW;
     prepared = ERR_OK;
     reserves = true;
-    extends = begins_round = write_fails = false;
+    extends = begins_round = drops = write_fails = false;
     event_is_last = event_stops = event_loses = false;
     event_text = NULL;
     event_finish = GEN_FINISH_STOP;

@@ -266,6 +266,8 @@ static void test_messages(void)
             m->request = TYPES[i] == LOOP_PREPARED && with == 3 ? (gen_request *)(things + 4) : NULL;
             snprintf(m->options.event_id, sizeof m->options.event_id, "said");
             snprintf(a->opt.event_id, sizeof a->opt.event_id, "was");
+            a->opt.fields = strdup("was");
+            m->options.fields = strdup("said");
             api_error_set(&m->error, 413, "too_much", NULL, "no");
             told_case("message %d, %d", TYPES[i], with);
             serve_handle_message(s, m);
@@ -452,17 +454,18 @@ static void test_tick(void)
     tell("wait %d", serve_tick_answers(s, now_ms));
     answers_end(s);
     /* what waits for a place in the history, or ends between two rounds */
-    for (int with = 0; with < 6; with++) {
+    for (int with = 0; with < 7; with++) {
         s = answers_begin();
         for (int k = 0; k < 3; k++) {
             answer *a = answers_ask(s, &MADE, ANSWER_RUNNING);
             a->created_ms = a->submitted_ms = now_ms;
-            a->talk_stage = with < 2 && k < 2 ? TALK_WAITING : TALK_IDLE;
+            a->talk_stage = (with < 2 || with == 6) && k < 2 ? TALK_WAITING : TALK_IDLE;
             a->tools.stage = with == 3 || with == 4 ? TOOLS_CALLING : TOOLS_IDLE;
-            a->tools.is_stopped = with >= 4 && k < 2;
+            a->tools.is_stopped = (with == 4 || with == 5) && k < 2;
         }
         ended = with == 1 ? 1 : 0;
         extends = with == 0;
+        drops = with == 6;
         told_case("tick, %d", with);
         tell("wait %d", serve_tick_answers(s, now_ms));
         answers_tell(s);

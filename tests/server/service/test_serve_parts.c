@@ -357,16 +357,16 @@ static void test_fails(void)
 /* Options that are wrong, or not safe. */
 static void test_refused(void)
 {
-    static const char *const WORDS[] = {"one"}, *const DOMAINS[] = {"example.org", "http://x"};
-    for (int with = 0; with < 12; with++) {
+    static const char *const WORDS[] = {"one"}, *const DOMAINS[] = {"example.org", "http://x", "example.org"};
+    for (int with = 0; with < 13; with++) {
         serve *s = begin();
-        is_local = with < 9;
+        is_local = with < 9 || with == 12;
         made_options.models_max = with == 0 ? 2 : with == 3 ? 1 : made_options.models_max;
         made_options.pinned = WORDS;
         made_options.n_pinned = with == 1;
         made_options.idle_unload_s = with == 2;
-        made_options.media_domains = DOMAINS;
-        made_options.n_media_domains = with == 4 ? 2 : with == 5 ? 1 : 0;
+        made_options.media_domains = DOMAINS + (with == 12);
+        made_options.n_media_domains = with == 4 || with == 12 ? 2 : with == 5 ? 1 : 0;
         made_options.media_path = with == 6   ? "/dev/null"
                                   : with == 7 ? "/there/is/none"
                                   : with == 8 ? "/"
