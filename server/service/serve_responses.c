@@ -60,7 +60,7 @@ static void delete_response(serve *s, conn *c, answer *a)
         a->opt.store = false;
         serve_cancel_answer(s, a);
     }
-    bytes body = bytes_empty(4096);
+    bytes body = bytes_empty(SIZE_MAX);
     bytes_json(&body, "{\"id\":%s,\"object\":\"response\",\"deleted\":true}", c->param);
     serve_send_body(s, c, &body);
 }
