@@ -245,7 +245,7 @@ static void test_messages(void)
     static mcp_result result = {.place = 6};
     for (size_t i = 0; i < ARRAY_LEN(TYPES); i++) {
         for (int with = 0; with < 7;
-             with++) { /* HTTP, socket, a later round, ended, gone, a query, a reply */
+             with++) { /* HTTP, socket, a later round, ended, gone, a query of a socket, a reply */
             serve *s = answers_begin();
             answer *a = answers_ask(s,
                                     with == 5   ? &QUERY
@@ -254,7 +254,9 @@ static void test_messages(void)
                                     with == 3 ? ANSWER_FINISHED : ANSWER_PREPARING);
             loop_message *m = loop_message_create(TYPES[i], with == 4 ? 9 : a->id);
             conn *c = answers_conn(s, 3, a);
-            c->is_socket = a->is_socket = with == 1;
+            c->is_socket = a->is_socket = with == 1 || with == 5;
+            a->opt.background = with == 6; /* so that it stays */
+            m->options.background = true;
             a->tools.stage = with == 2 ? TOOLS_PREPARING : TOOLS_IDLE;
             a->has_reply = with == 6;
             a->phase_start_ms = 10.0;
