@@ -299,6 +299,7 @@ static void test_starts(void)
         {"one", .text = READ},
         {"no arguments", .text = FETCH},
         {"one with its words", .text = "t why|c so|" READ "|" FETCH},
+        {"one with a letter of each", .text = "ta|cb|" READ},
         {"arguments that are no object", .text = "Cread|A[1]|E|Cread|A{|E"},
         {"asked about", .text = WRITE, .log = true},
         {"asked about, and one that runs", .text = WRITE "|" READ, .log = true},
