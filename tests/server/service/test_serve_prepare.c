@@ -522,6 +522,15 @@ static void test_prepared_otherwise(void)
             tell_prepared(s, a, m);
         }
     }
+    for (int kind = 0; kind < 3; kind++) { /* its lane is taken */
+        static const said_of SOCKET = {"", &LOGGED, .conn = 2};
+        serve *s = begin_memory();
+        answer *a, *before = ask_socket(s, &PLAIN, 3, ANSWER_RUNNING);
+        loop_message *m = prepared(s, &SOCKET, kind, &a);
+        snprintf(before->opt.stream_id, sizeof before->opt.stream_id, "lane");
+        told_case("prepared %d, behind another of its lane", kind);
+        tell_prepared(s, a, m);
+    }
     for (int with = 0; with < 8; with++) { /* a later round */
         static const said_of THERE = {"", &TOOLED, .conn = 1};
         serve *s = begin_memory();
