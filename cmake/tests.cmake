@@ -140,6 +140,11 @@ target_sources(test_short_memory PRIVATE ${fake_sources})
 target_sources(test_life PRIVATE ${fake_sources})
 target_sources(test_prep PRIVATE ${fake_sources})
 target_link_options(test_prep PRIVATE -Wl,--wrap=pthread_create,--wrap=clock_ms)
+# Turns on one thread, in time that is made up.
+set(failing calloc clock_ms clock_gettime pthread_condattr_init pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_cond_init
+    pthread_cond_broadcast pthread_cond_timedwait pthread_condattr_setclock)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_prep_waits PRIVATE ${failing})
 target_sources(test_prep_calls PRIVATE ${fake_sources})
 set(failing loop_message_create engine_tokenize upstreams_is_named upstreams_is_local_only upstreams_route upstreams_find
     upstreams_prepare upstream_request_append upstream_request_free upstream_request_info remote_media_wanted
@@ -272,6 +277,20 @@ set(failing clock_ms net_send_reply engine_get_status prep_get_status file_store
     serve_cancel_answer serve_end_thinking engine_clear_cache engine_check_name engine_list_cache engine_find_named)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_serve_status PRIVATE ${failing})
+set(failing clock_ms clock_unix_s memory_share_heaps load_bar_begin notify_open notify_close net_port net_set_timer net_poll
+    signal sigaction serve_open_parts serve_close_parts pthread_create pthread_join pthread_mutex_init pthread_mutex_lock
+    pthread_mutex_unlock pthread_cond_init pthread_cond_signal pthread_cond_wait)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_run PRIVATE ${failing})
+set(failing serve_on_tags serve_on_version serve_on_slots serve_on_response serve_on_input_items serve_on_models serve_on_status
+    serve_on_cancel serve_on_cache serve_on_cache_entry serve_on_mcp serve_on_hub serve_finish_form serve_on_files serve_on_show
+    serve_on_load_model serve_on_unload_model serve_on_hub_order serve_on_control serve_on_mcp_order serve_on_conversations
+    serve_on_uploads serve_on_history serve_end_chain serve_start_answer serve_memory_status serve_write_video serve_drop_form
+    serve_abandon_answers serve_drop_previews serve_socket_pull serve_take_stream serve_take_news clock_ms metrics_request
+    metrics_write net_want_write net_connections net_send_reply assets_find asset_reply_deinit engine_get_status
+    file_store_usage upstreams_write_metrics mcp_cancel responses_reply_catch_up event_log_read)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_routes PRIVATE ${failing})
 target_link_options(test_serve_heads PRIVATE -Wl,--wrap=serve_begin_form,--wrap=clock_ms)
 set(failing file_store_get_options uploads_find uploads_open_file file_sink_open file_sink_add file_sink_queued
     file_sink_waiting file_sink_poll file_sink_is_idle file_sink_error file_sink_take file_sink_drop upload_part_begin

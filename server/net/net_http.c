@@ -475,7 +475,7 @@ typedef struct refuse_row {
     const char *code, *message;
 } refuse_row;
 
-/* Refuses with the row of this status, or else the last. Whatever follows is no request. */
+/* Refuses with this status, for the reason of its row, or else of the last. Whatever follows is no request. */
 static int refuse_by(net_conn *c, const refuse_row *rows, size_t n, int status)
 {
     size_t i = 0;
@@ -483,7 +483,7 @@ static int refuse_by(net_conn *c, const refuse_row *rows, size_t n, int status)
         i++;
     }
     c->body_unread = true;
-    return refuse(c, rows[i].status, rows[i].code, rows[i].message);
+    return refuse(c, status, rows[i].code, rows[i].message);
 }
 
 static int refuse_head(net_conn *c, int status)

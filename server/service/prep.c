@@ -106,11 +106,10 @@ static void drop_body(prep_job *job)
     job->doc = NULL;
 }
 
-static void job_free(void *message)
+/* Its body is given back or handed on before that. */
+static void job_free(prep_job *job)
 {
-    prep_job *job = message;
     prep *p = job->prep;
-    drop_body(job);
     ledger_give_all(&job->memory);
     loop_message_free(job->accepted);
     loop_message_free(job->prepared);
@@ -732,7 +731,7 @@ void prep_destroy(prep *p)
         pthread_join(p->threads[i], NULL);
     }
     if (p->jobs) {
-        mailbox_destroy(p->jobs, job_free);
+        mailbox_destroy(p->jobs, NULL); /* it is empty: workers end when nothing waits any more */
     }
     prep_turns_destroy(p->turns);
     free(p);
@@ -781,9 +780,7 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **d
     atomic_fetch_add(&p->n_bytes, body->len);
     if (!mailbox_push(p->jobs, job)) {
         atomic_fetch_sub(&p->n_bytes, body->len);
-        bytes_init(&job->body, 0);
-        job->doc = NULL;
-        job->memory = (ledger_hold){0};
+        job->memory = (ledger_hold){0}; /* all stays with the caller */
         job_free(job);
         return ERR_BUSY;
     }

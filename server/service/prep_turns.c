@@ -59,7 +59,7 @@ static prep_turn *next_of(const prep_turns *t)
 
 static bool may_take(const prep_turns *t, const prep_turn *turn)
 {
-    const int most_long = t->n > 1 ? t->n - 1 : 1;
+    const int most_long = t->n - (t->n > 1);
     return t->n_holders < t->n && next_of(t) == turn && (!is_long(turn) || t->n_long < most_long);
 }
 
@@ -248,7 +248,8 @@ void prep_turns_get_status(prep_turns *t, prep_turns_status *out)
     for (const prep_turn *w = t->first; w; w = w->next) {
         const double silence = now - w->heard_ms;
         silent_ms = w->holds && (silent_ms < 0.0 || silence < silent_ms) ? silence : silent_ms;
-        out->oldest_ms = now - w->began_ms > out->oldest_ms ? now - w->began_ms : out->oldest_ms;
+        const double age = now - w->began_ms;
+        out->oldest_ms = age > out->oldest_ms ? age : out->oldest_ms;
         out->n_begun++;
     }
     out->n_computing = t->n_holders;

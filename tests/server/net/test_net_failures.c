@@ -671,6 +671,25 @@ static void test_crowd(void)
     net_close(server);
 }
 
+/* A connection that is idle again has nothing open of the reply before. */
+static void test_idle_file(void)
+{
+    CHECK_INT(try_open(false), ERR_OK);
+    fd = caller();
+    pass(1);
+    ask(HEAD("GET", "/") "\r\n");
+    n_said = 0;
+    const size_t n_open = open_files();
+    send_file_of(10);
+    CHECK_STR(said, " [200 OK: 0123456789]");
+    CHECK_INT(open_files(), n_open);
+    ask(HEAD("HEAD", "/") "\r\n");
+    send_file_of(10);
+    CHECK_INT(open_files(), n_open);
+    close(fd);
+    net_close(server);
+}
+
 /* What libwebsockets says goes to the log, but for what it says of each WebSocket. */
 static void test_log(void)
 {
@@ -711,6 +730,7 @@ int main(void)
     test_busy();
     test_addresses();
     test_crowd();
+    test_idle_file();
     test_log();
     recorded_check("server/net/failures.txt", bytes_str(&all));
     bytes_deinit(&all);
