@@ -291,6 +291,9 @@ set(failing serve_on_tags serve_on_version serve_on_slots serve_on_response serv
     file_store_usage upstreams_write_metrics mcp_cancel responses_reply_catch_up event_log_read)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_serve_routes PRIVATE ${failing})
+set(failing file_store_list file_store_get file_store_delete file_store_open metrics_request net_send_reply)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_files PRIVATE ${failing})
 target_link_options(test_serve_heads PRIVATE -Wl,--wrap=serve_begin_form,--wrap=clock_ms)
 set(failing file_store_get_options uploads_find uploads_open_file file_sink_open file_sink_add file_sink_queued
     file_sink_waiting file_sink_poll file_sink_is_idle file_sink_error file_sink_take file_sink_drop upload_part_begin

@@ -363,7 +363,9 @@ static bool list_file(void *ctx, const stored_file *f)
         bytes_append_str(&l->body, l->n ? "," : "");
         write_for(l->c, &l->body, f);
         snprintf(l->last, sizeof l->last, "%s", f->id);
-        snprintf(l->first, sizeof l->first, "%s", l->n++ ? l->first : f->id);
+        if (l->n++ == 0) {
+            snprintf(l->first, sizeof l->first, "%s", f->id);
+        }
     }
     return !l->has_more;
 }

@@ -1,5 +1,6 @@
 /* serve_routes: whom each route asks and with what, the replies that serve_http.c makes itself, streams piece by piece, and what is
  * left of a connection behind a request and at its end; recorded. All others are the test. */
+#define _GNU_SOURCE /* memmem */
 #include <math.h>
 
 #include "base/log.h"
@@ -33,7 +34,12 @@ static int n_news;
 static void note_text(const char *text, size_t len)
 {
     enum { LONG = 900, SHOWN = 50 };
+    const char *version = memmem(text, len, PARLEY_VERSION, sizeof PARLEY_VERSION - 1); /* of many to come */
     for (size_t i = 0; i < len && (i < SHOWN || len <= LONG); i++) {
+        if (version && text + i == version) {
+            bytes_append_str(&all, "VERSION");
+            i += sizeof PARLEY_VERSION - 1;
+        }
         bytes_append_char(&all, text[i] == '\n' ? '|' : text[i] == '\r' ? '^' : text[i]);
     }
     if (len > LONG) {
