@@ -140,6 +140,15 @@ target_sources(test_short_memory PRIVATE ${fake_sources})
 target_sources(test_life PRIVATE ${fake_sources})
 target_sources(test_prep PRIVATE ${fake_sources})
 target_link_options(test_prep PRIVATE -Wl,--wrap=pthread_create,--wrap=clock_ms)
+# A job whose worker is the test.
+set(failing pthread_create pthread_join mailbox_pop clock_ms prep_turns_enter prep_turns_hook prep_turns_pause prep_turns_resume
+    prep_turns_is_evicted prep_turns_leave prep_turns_make_room engine_get_info engine_get_status engine_tokenize engine_admit
+    engine_start gen_request_get_info gen_request_next gen_request_set_name gen_request_free upstreams_is_named
+    upstreams_is_local_only upstreams_route upstreams_find upstreams_prepare upstream_request_append upstream_request_free
+    upstream_request_info remote_media_wanted remote_media_fetch foreign_fields_check text_query_run preview_run
+    context_fit_prepare)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_prep_steps PRIVATE ${failing})
 # Turns on one thread, in time that is made up.
 set(failing calloc clock_ms clock_gettime pthread_condattr_init pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_cond_init
     pthread_cond_broadcast pthread_cond_timedwait pthread_condattr_setclock)

@@ -80,7 +80,8 @@ typedef enum route_id {
     ROUTE_SHARES,         /* GET, POST /v1/history/shares */
     ROUTE_SHARE,          /* DELETE /v1/history/shares/{token} */
     ROUTE_SHARED,         /* GET /v1/shared/{token} */
-    ROUTE_SHARED_FILE     /* GET /v1/shared/{token}/files/{sha256} */
+    ROUTE_SHARED_FILE,    /* GET /v1/shared/{token}/files/{sha256} */
+    N_ROUTES
 } route_id;
 
 typedef struct route {

@@ -10,7 +10,8 @@
 #include "server/service/assets.h"
 #include "server/service/serve_state.h"
 
-enum { PULL_BYTES = 16384, PROTOCOL_LIST_MAX = 120 };
+enum { PULL_BYTES = 16384, PROTOCOL_LIST_MAX = 120, ALLOW_MAX = 64, HEADERS_MAX = 128 };
+enum { REFUSAL_MAX = 4096 }; /* the longest error there is, each of its letters escaped */
 
 /* Not NULL from a connection's first head that was accepted on until serve_on_close: none of the other callbacks comes
  * before or after. */
@@ -48,20 +49,20 @@ void serve_send_body(serve *s, conn *c, bytes *body)
     bytes_deinit(body);
 }
 
-static void error_headers(char *out, size_t cap, const api_error *e, const char *allow)
+static void error_headers(char out[HEADERS_MAX], const api_error *e, const char *allow)
 {
     out[0] = '\0';
     if (e->retry_after_s) {
-        snprintf(out, cap, "Retry-After: %d\r\n", e->retry_after_s);
+        snprintf(out, HEADERS_MAX, "Retry-After: %d\r\n", e->retry_after_s);
     } else if (e->status == 401) {
-        snprintf(out, cap, "WWW-Authenticate: Bearer\r\n");
+        snprintf(out, HEADERS_MAX, "WWW-Authenticate: Bearer\r\n");
     } else if (allow) {
-        snprintf(out, cap, "Allow: %s\r\n", allow);
+        snprintf(out, HEADERS_MAX, "Allow: %s\r\n", allow);
     }
 }
 
 /* The routes that take a body and make an answer of it. */
-static const dialect *const DIALECTS[] = {
+static const dialect *const DIALECTS[N_ROUTES] = {
     [ROUTE_CHAT_COMPLETIONS] = &dialect_chat,
     [ROUTE_COMPLETIONS] = &dialect_completion,
     [ROUTE_EMBEDDINGS] = &dialect_embedding,
@@ -85,7 +86,7 @@ static const dialect *const DIALECTS[] = {
 /* NULL if the route makes no answer. */
 static const dialect *dialect_of(const route *to)
 {
-    return to->id < ARRAY_LEN(DIALECTS) ? DIALECTS[to->id] : NULL;
+    return DIALECTS[to->id];
 }
 
 /* A path as the routes know it: without --api-prefix. "" if it is not below that. */
@@ -109,10 +110,10 @@ static error_form error_form_of(const serve *s, const net_head *head)
 
 void serve_send_error(serve *s, conn *c, const api_error *e)
 {
-    char headers[128];
+    char headers[HEADERS_MAX];
     bytes body;
     bytes_init(&body, 16384);
-    error_headers(headers, sizeof headers, e, NULL);
+    error_headers(headers, e, NULL);
     c->write_error(&body, e);
     /* 499 is our word for a client that left; one that is still there gets a plain failure. */
     serve_send_json(s, c, e->status == 499 ? 503 : e->status, &body, headers);
@@ -132,14 +133,14 @@ void serve_send_fault(serve *s, conn *c, int status, const char *code, const cha
 bool serve_refuse(serve *s, net_reply *out, const api_error *e, error_form form, const char *allow,
                   const route *to)
 {
-    static _Thread_local char headers[256];
-    static _Thread_local char text[2048];
+    static _Thread_local char headers[HEADERS_MAX];
+    static _Thread_local char text[REFUSAL_MAX];
     bytes body;
-    bytes_init(&body, sizeof text - 1);
+    bytes_init(&body, REFUSAL_MAX);
     form(&body, e);
     snprintf(text, sizeof text, "%s", bytes_str(&body));
     bytes_deinit(&body);
-    error_headers(headers, sizeof headers, e, allow);
+    error_headers(headers, e, allow);
     metrics_request(&s->metrics, to ? to->name : "unknown", e->status);
     *out = (net_reply){.status = e->status,
                        .content_type = "application/json",
@@ -212,10 +213,10 @@ static bool is_hidden(const serve *s, const route *r)
 
 /* What is wrong with a request that access_check let pass: fills *e and returns true. */
 static bool has_fault(const serve *s, const net_head *head, const router_match *m, api_error *e,
-                      char allow[64])
+                      char allow[ALLOW_MAX])
 {
     if (m->status == 405) {
-        router_allow(allow, 64, m->allow);
+        router_allow(allow, ALLOW_MAX, m->allow);
         api_error_set(e, 405, "method_not_allowed", NULL, "this path takes %s", allow);
     } else if (m->status != 200) {
         api_error_set(e, 404, "not_found", NULL, "there is nothing at this path");
@@ -239,7 +240,7 @@ static bool has_fault(const serve *s, const net_head *head, const router_match *
 static bool check_head(serve *s, const net_head *head, router_match *m, net_reply *refusal)
 {
     api_error e;
-    char allow[64] = "";
+    char allow[ALLOW_MAX] = "";
     const char *why = "";
     *m = router_find(head->method, own_path(s, head->path), head->is_upgrade);
     if (is_hidden(s, m->route)) {
@@ -329,8 +330,8 @@ bool serve_on_head(void *ctx, uint64_t id, const net_head *head, net_reply *refu
 
 static void on_options(serve *s, conn *c)
 {
-    char allow[64], headers[128];
-    router_allow(allow, sizeof allow, c->allow);
+    char allow[ALLOW_MAX], headers[HEADERS_MAX];
+    router_allow(allow, ALLOW_MAX, c->allow);
     snprintf(headers, sizeof headers, "Allow: %s\r\n", allow);
     net_reply reply = {.status = 204, .headers = headers};
     net_send_reply(s->net, c->id, &reply);
@@ -482,7 +483,7 @@ static void on_generate(serve *s, conn *c, const dialect *d, bytes *body)
 }
 
 /* The routes that look at no body, or have read it as it came. */
-static void (*const WITHOUT_BODY[])(serve *s, conn *c) = {
+static void (*const WITHOUT_BODY[N_ROUTES])(serve *s, conn *c) = {
     [ROUTE_ASSET] = on_asset,
     [ROUTE_OLLAMA_TAGS] = serve_on_tags,
     [ROUTE_OLLAMA_VERSION] = serve_on_version,
@@ -518,7 +519,7 @@ void serve_on_request(void *ctx, uint64_t id, bytes *body)
         return;
     }
     const route_id to = c->route->id;
-    if (to < ARRAY_LEN(WITHOUT_BODY) && WITHOUT_BODY[to]) {
+    if (WITHOUT_BODY[to]) {
         WITHOUT_BODY[to](s, c);
         return;
     }
