@@ -17,7 +17,7 @@
 #include "server/net/net_lws.h"
 
 /* MIN_STREAM_RATE: bytes a second that a streamed body must reach over its whole length. */
-enum { DISCARD_S = 2, MIN_STREAM_RATE = 16384 };
+enum { DISCARD_S = 2, MIN_STREAM_RATE = 16384, DATE_MAX = 64 };
 
 /* What pages of other origins may read besides the headers that browsers always show. */
 #define EXPOSED_HEADERS                                                                                      \
@@ -78,14 +78,11 @@ static void write_cors(net_conn *c)
 
 static void write_head(net_conn *c, int status, const char *content_type, const char *headers)
 {
-    char date[64];
+    char date[DATE_MAX];
     time_t now = (time_t)clock_unix_s();
     struct tm tm;
     gmtime_r(&now, &tm);
-    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-    if (!c->request_id[0]) { /* its head could not be read */
-        hash_random_id(c->request_id, sizeof c->request_id, "req_");
-    }
+    strftime(date, DATE_MAX, "%a, %d %b %Y %H:%M:%S GMT", &tm);
     if (c->net->cb.on_sent) {
         const net_sent sent = {.id = c->request_id,
                                .method = c->method[0] ? c->method : "-",
@@ -106,10 +103,10 @@ static void write_head(net_conn *c, int status, const char *content_type, const 
     bytes_printf(&c->out, "Connection: %s\r\n", c->close_after ? "close" : "keep-alive");
 }
 
-/* Forgets what was to be written. */
+/* Forgets what was written: nothing is left for the next reply. */
 static void clear_output(net_conn *c)
 {
-    bytes_clear(&c->out);
+    bytes_deinit(&c->out);
     c->body = NULL;
     file_close(c->file);
     c->file = -1;
@@ -118,7 +115,6 @@ static void clear_output(net_conn *c)
 
 static void start_reply(net_conn *c, const net_reply *r)
 {
-    clear_output(c);
     write_head(c, r->status, r->content_type, r->headers);
     if (r->status != 204 && r->status != 304) {
         bytes_printf(&c->out, "Content-Length: %zu\r\n", r->body_bytes);
@@ -157,7 +153,6 @@ void net_begin_stream(net *n, uint64_t conn, int status, const char *content_typ
     if (!c || c->phase != CONN_WAIT) {
         return;
     }
-    clear_output(c);
     c->close_after = c->close_after || !c->http11;
     write_head(c, status, content_type, headers);
     if (c->http11) {
@@ -208,8 +203,6 @@ static int finish(net_conn *c)
         c->net->cb.on_done(c->net->cb.ctx, c->id);
     }
     clear_output(c);
-    bytes_deinit(&c->out);
-    c->request_id[0] = '\0';
     c->is_paused = false;
     lws_rx_flow_control(c->wsi, 1);
     if (c->close_after && c->body_unread) {
@@ -407,8 +400,6 @@ static void begin_request(net_conn *c, const http_head *h)
 {
     char connection[128];
     http_head_value(h, "connection", connection, sizeof connection);
-    net_conn_drop_input(c);
-    clear_output(c);
     c->http11 = h->is_1_1;
     c->head_only = method_of(h->method) == NET_HEAD;
     c->close_after =

@@ -53,7 +53,7 @@ typedef struct net_conn {
     bool stream_end;
     char method[8], path[NET_LOG_PATH]; /* of the current request, as sent, cut: for the log */
     int64_t head_ns;                    /* when its head was whole */
-    char request_id[NET_REQUEST_ID];    /* of the current request: x-request-id; "" before it */
+    char request_id[NET_REQUEST_ID];    /* of the current request: x-request-id */
     const char *origin;                 /* one of net_options.origins: where its page came from; or NULL */
     bytes rx; /* HTTP: what was read and is not looked at yet: a head, and what comes behind a request */
     bytes in; /* body or message so far */

@@ -8,7 +8,6 @@ enum { TRY_AGAIN_LATER = 1013 };
 int net_ws_open(net_conn *c)
 {
     c->phase = CONN_SOCKET;
-    bytes_clear(&c->out);
     const struct lws_protocols *protocol = lws_get_protocol(c->wsi);
     c->is_extended = protocol && strcmp(protocol->name, "parley.v1") == 0;
     c->net->cb.on_open(c->net->cb.ctx, c->id, c->is_extended);

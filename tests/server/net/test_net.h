@@ -270,7 +270,7 @@ static inline void ends_after(int fd, double seconds, const char *last)
 
 #define HEAD(method, path) method " " path " HTTP/1.1\r\nHost: h\r\n"
 
-static void reply_bytes(const char *text, size_t n, bool lives)
+static inline void reply_bytes(const char *text, size_t n, bool lives)
 {
     net_send_reply(
         server, at.conn,
@@ -279,7 +279,7 @@ static void reply_bytes(const char *text, size_t n, bool lives)
     pass(0);
 }
 
-static void reply(const char *text)
+static inline void reply(const char *text)
 {
     reply_bytes(text, strlen(text), false);
 }
