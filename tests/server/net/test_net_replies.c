@@ -15,7 +15,7 @@ static char two_bytes[FOLDER_NAME + 16];
 /* All that came, with a date and an id that are as they should be. */
 static void hear(void)
 {
-    enum { DATE_LETTERS = 29, ID_LETTERS = 28 };
+    enum { DATE_LETTERS = 29 };
     char last[64] = "";
     const bool is_gone = is_closed(fd);
     for (const char *c = seen; *c;) {
@@ -26,7 +26,7 @@ static void hear(void)
             bytes_printf(&all, "%s",
                          n == 6 + DATE_LETTERS && memcmp(c + n - 4, " GMT", 4) == 0 ? "Date: DATE" : c);
         } else if (colon) {
-            const bool is_same = !last[0] || strncmp(last, colon, sizeof last - 1) == 0;
+            const bool is_same = !last[0] || strncmp(last, colon, strlen(last)) == 0;
             CHECK(n - (size_t)(colon - c) < sizeof last);
             snprintf(last, sizeof last, "%.*s", (int)(n - (size_t)(colon - c)), colon);
             bytes_printf(&all, "%.*sID%s", (int)(colon - c) + 12, c, is_same ? "" : ", ANOTHER");
