@@ -315,6 +315,7 @@ target_link_options(test_serve_history PRIVATE -Wl,--wrap=history_submit,--wrap=
 target_link_options(test_chat_screen PRIVATE -Wl,--wrap=isatty)
 target_link_options(test_serve_dialects PRIVATE -Wl,--wrap=engine_find_named,--wrap=clock_unix_s,--wrap=hash_random_id)
 target_link_options(test_load_bar PRIVATE -Wl,--wrap=isatty,--wrap=clock_ms)
+target_link_options(test_net_replies PRIVATE -Wl,--wrap=lws_rx_flow_control)
 target_link_options(test_net_unread PRIVATE -Wl,--wrap=ioctl,--wrap=getsockopt)
 target_link_options(test_sandbox PRIVATE -Wl,--wrap=syscall,--wrap=prctl)
 target_link_options(test_hub_client PRIVATE -Wl,--wrap=http_client_poll)

@@ -14,7 +14,8 @@ enum {
     FORM_OVERHEAD = 65536, /* of a form around its file */
     FORM_TEXT_MAX = 4096,
     FORM_STEP = 1 << 20, /* of the quota, set aside at once for a form of unknown length */
-    LIST_LIMIT = 10000
+    LIST_LIMIT = 10000,
+    OBJECT_MAX = 16384 /* what is said of one file, and the header with its name */
 };
 
 /* ---- forms ---- */
@@ -259,7 +260,7 @@ static void write_for(const conn *c, bytes *out, const stored_file *f)
 static void send_file_object(serve *s, conn *c, const stored_file *f)
 {
     bytes body;
-    bytes_init(&body, 16384);
+    bytes_init(&body, OBJECT_MAX);
     write_for(c, &body, f);
     serve_send_body(s, c, &body);
 }
@@ -414,7 +415,7 @@ static void on_delete(serve *s, conn *c)
         return;
     }
     bytes body;
-    bytes_init(&body, 16384);
+    bytes_init(&body, OBJECT_MAX);
     bytes_append_str(&body, "{\"id\":");
     bytes_append_json(&body, c->param, strlen(c->param));
     bytes_append_str(&body, ",\"object\":\"file\",\"type\":\"file_deleted\",\"deleted\":true}");
@@ -451,7 +452,7 @@ static void on_content(serve *s, conn *c)
         return;
     }
     bytes headers;
-    bytes_init(&headers, 4096);
+    bytes_init(&headers, OBJECT_MAX);
     write_disposition(&headers, f.facts.name);
     metrics_request(&s->metrics, c->route->name, 200);
     const net_reply reply = {.status = 200,

@@ -11,7 +11,10 @@
 #include "server/service/serve_state.h"
 
 enum { PULL_BYTES = 16384, PROTOCOL_LIST_MAX = 120, ALLOW_MAX = 64, HEADERS_MAX = 128 };
-enum { REFUSAL_MAX = 4096 }; /* the longest error there is, each of its letters escaped */
+enum {
+    REFUSAL_MAX = 4096, /* the longest error there is, each of its letters escaped */
+    REPLY_MAX = 1 << 20
+};
 
 /* Not NULL from a connection's first head that was accepted on until serve_on_close: none of the other callbacks comes
  * before or after. */
@@ -112,7 +115,7 @@ void serve_send_error(serve *s, conn *c, const api_error *e)
 {
     char headers[HEADERS_MAX];
     bytes body;
-    bytes_init(&body, 16384);
+    bytes_init(&body, REFUSAL_MAX);
     error_headers(headers, e, NULL);
     c->write_error(&body, e);
     /* 499 is our word for a client that left; one that is still there gets a plain failure. */
@@ -360,7 +363,7 @@ static void on_asset(serve *s, conn *c)
 static void on_health(serve *s, conn *c)
 {
     bytes body;
-    bytes_init(&body, 4096);
+    bytes_init(&body, REPLY_MAX);
     if (s->phase == SERVE_READY && !s->is_stalled && !s->is_prep_stalled) {
         bytes_append_str(&body, "{\"status\":\"ok\"}");
         serve_send_json(s, c, 200, &body, "Cache-Control: no-store\r\n");
@@ -383,7 +386,7 @@ static void on_metrics(serve *s, conn *c)
 {
     engine_status status;
     bytes body;
-    bytes_init(&body, 1 << 20);
+    bytes_init(&body, REPLY_MAX);
     if (s->engine) {
         engine_get_status(s->engine, &status);
     }
@@ -439,7 +442,7 @@ static void on_props(serve *s, conn *c)
         serve_send_error(s, c, &e);
         return;
     }
-    bytes_init(&body, 65536);
+    bytes_init(&body, REPLY_MAX);
     if (!info) { /* of models of other servers, /v1/models says what is known */
         bytes_json(&body,
                    "{\"model_alias\":%s,\"modalities\":{\"vision\":true,\"video\":false,\"audio\":false},"

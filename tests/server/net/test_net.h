@@ -37,6 +37,7 @@ static size_t max_inflight = (size_t)8 << 20;
 static const char *const *origins;
 static size_t n_origins;
 static bool asks_late;                          /* for writing, though nothing more comes */
+static bool pauses_at_close;                    /* which does nothing any more */
 static bool is_plain;                           /* without the callbacks that may be left out */
 static void (*head_seen)(const net_head *head); /* NULL: nobody looks */
 static char folder[FOLDER_NAME], socket_file[100];
@@ -126,8 +127,12 @@ static void on_done(void *ctx, uint64_t conn)
 
 static void on_close(void *ctx, uint64_t conn)
 {
-    (void)ctx, (void)conn;
+    (void)ctx;
     at.closed++;
+    if (pauses_at_close) {
+        net_pause(server, conn, true);
+        net_pause(server, conn, false);
+    }
 }
 
 static char logged[256]; /* the last reply, as the access log has it */

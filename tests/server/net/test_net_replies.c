@@ -3,6 +3,8 @@
 #define _GNU_SOURCE /* memmem */
 #include <fcntl.h>
 
+#include <libwebsockets.h>
+
 #include "base/ledger.h"
 #include "base/log.h"
 #include "tests/recorded.h"
@@ -11,6 +13,14 @@
 static bytes all;
 static int fd; /* of the client */
 static char two_bytes[FOLDER_NAME + 16];
+
+int __real_lws_rx_flow_control(struct lws *wsi, int reads);
+int __wrap_lws_rx_flow_control(struct lws *wsi, int reads);
+int __wrap_lws_rx_flow_control(struct lws *wsi, int reads)
+{
+    bytes_printf(&all, reads ? "  reads\n" : "  reads no more\n");
+    return __real_lws_rx_flow_control(wsi, reads);
+}
 
 /* All that came, with a date and an id that are as they should be. */
 static void hear(void)
@@ -42,7 +52,13 @@ static void hear(void)
         }
         bytes_append_char(&all, '\n');
     }
-    bytes_printf(&all, is_gone ? "  gone, logged \"%s\"\n" : "  logged \"%s\"\n", logged);
+    char *ms = strrchr(logged, ' '); /* a look takes some, too */
+    bytes_printf(&all, is_gone ? "  gone" : "  there");
+    if (ms) {
+        *ms = '\0';
+        bytes_printf(&all, ", logged \"%s\" after %.1f s", logged, strtod(ms + 1, NULL) / 1e3);
+    }
+    bytes_append_char(&all, '\n');
     logged[0] = '\0';
 }
 
@@ -199,19 +215,16 @@ static void test_refused(void)
 static void test_pipelined(void)
 {
     static const char TEXT[] =
-        HEAD("GET", "/1") "\r\n" HEAD(
-            "POST", "/2") "Content-Length: 3\r\n\r\nabc" HEAD("POST",
-                                                              "/3") "Transfer-Encoding: "
-                                                                    "chunked\r\n\r\n2\r\nab\r\n0\r\n\r"
-                                                                    "\n" HEAD("GET",
-                                                                              "/no") "\r\n" HEAD("GET",
-                                                                                                 "/5") "Conne"
-                                                                                                       "ction"
-                                                                                                       ": "
-                                                                                                       "close"
-                                                                                                       "\r\n"
-                                                                                                       "\r\nr"
-                                                                                                       "est";
+        HEAD("GET", "/1") "\r\n" HEAD("POST", "/2") "Content-Length: 3\r\n\r\nabc" HEAD(
+            "POST", "/3") "Transfer-Encoding: "
+                          "chunked\r\n\r\n2\r\nab\r\n0\r\n\r"
+                          "\n" HEAD("GET", "/no") "\r\n" HEAD("GET", "/5") "Conne"
+                                                                           "ction"
+                                                                           ": "
+                                                                           "close"
+                                                                           "\r\n"
+                                                                           "\r\nr"
+                                                                           "est";
     static const size_t SIZES[] = {1, 7, 1000};
     for (size_t i = 0; i < ARRAY_LEN(SIZES); i++) {
         begin("one behind the other");
@@ -247,6 +260,29 @@ static void test_unread(void)
     end();
 }
 
+/* What is paused is read again when it goes on, or with the next request; not where there is nothing to be read, and not while it
+ * is closed. */
+static void test_paused(void)
+{
+    begin("paused");
+    ask(HEAD("POST", "/pieces") "Content-Length: 4\r\n\r\nab");
+    net_pause(server, at.conn, false);
+    net_pause(server, at.conn, true);
+    net_pause(server, at.conn, true);
+    net_pause(server, at.conn, false);
+    net_pause(server, at.conn, true);
+    net_pause(server, at.conn, false);
+    ask("cd");
+    net_pause(server, at.conn, true);
+    net_pause(server, at.conn, false);
+    net_pause(server, at.conn, true);
+    send_reply(&(net_reply){.status = 204});
+    net_pause(server, at.conn, true);
+    pauses_at_close = true;
+    end();
+    pauses_at_close = false;
+}
+
 int main(void)
 {
     log_set_level(LOG_OFF);
@@ -262,6 +298,7 @@ int main(void)
     test_refused();
     test_pipelined();
     test_unread();
+    test_paused();
     recorded_check("server/net/replies.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();

@@ -244,7 +244,7 @@ static void post(void *ctx, loop_message *m)
                  m->asks_summary ? " sums" : "", m->doc ? " document" : "");
     bytes_printf(out, m->info.n_prompt_tokens ? ", %d tokens" : "", m->info.n_prompt_tokens);
     bytes_printf(out, m->body.len ? ", body %s" : "", bytes_str(&m->body));
-    bytes_printf(out, m->memory.bytes ? ", %zu bytes" : "", m->memory.bytes);
+    bytes_printf(out, m->memory.bytes ? ", of %zu bytes" : "", m->memory.bytes);
     bytes_printf(out, m->reply.len ? ", reply %s" : "", bytes_str(&m->reply));
     bytes_printf(out, o->model[0] ? ", model %s" : "", o->model);
     bytes_printf(out, o->event_id[0] ? ", event %s" : "", o->event_id);
@@ -253,7 +253,8 @@ static void post(void *ctx, loop_message *m)
                  o->n_stops ? ", stops" : "");
     bytes_printf(out, o->body_hash[0] || o->body_hash[1] ? ", hash %02x%02x" : "", o->body_hash[0],
                  o->body_hash[1]);
-    bytes_printf(out, m->prep_ms > 0.0 ? ", %g ms\n" : "\n", m->prep_ms);
+    bytes_printf(out, m->prep_ms > 0.0 ? ", %g ms" : "", m->prep_ms);
+    bytes_printf(out, ", %zu taken\n", ledger_get_status(memory).used);
     loop_message_free(m);
 }
 

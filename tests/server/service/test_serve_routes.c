@@ -34,11 +34,12 @@ static int n_news;
 static void note_text(const char *text, size_t len)
 {
     enum { LONG = 900, SHOWN = 50 };
-    const char *version = memmem(text, len, PARLEY_VERSION, sizeof PARLEY_VERSION - 1); /* of many to come */
+    const size_t n = sizeof PARLEY_VERSION - 1; /* which does not stay the same */
+    const char *version = len > n ? memmem(text, len, PARLEY_VERSION, n) : NULL;
     for (size_t i = 0; i < len && (i < SHOWN || len <= LONG); i++) {
         if (version && text + i == version) {
             bytes_append_str(&all, "VERSION");
-            i += sizeof PARLEY_VERSION - 1;
+            i += n;
         }
         bytes_append_char(&all, text[i] == '\n' ? '|' : text[i] == '\r' ? '^' : text[i]);
     }
