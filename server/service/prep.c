@@ -126,7 +126,7 @@ static void keep_body(prep_job *job, loop_message *m)
     m->memory = (ledger_hold){.ledger = job->memory.ledger, .bytes = job->body.len};
     job->memory.bytes -= job->body.len;
     atomic_fetch_sub(&job->prep->n_bytes, job->body.len);
-    bytes_init(&job->body, 0);
+    job->body = (bytes){0};
 }
 
 static bool is_unwanted(void *ctx)
@@ -348,7 +348,7 @@ static void hand_back(prep_run *run, api_request *r)
     m->memory = job->memory;
     r->doc = NULL;
     atomic_fetch_sub(&run->prep->n_bytes, job->body.len);
-    bytes_init(&job->body, 0);
+    job->body = (bytes){0};
     job->memory = (ledger_hold){.ledger = run->prep->memory};
     job->prepared = NULL;
     run->prep->post(run->prep->ctx, m);
@@ -395,7 +395,7 @@ static void on_facts(void *ctx, bytes *members)
     loop_message *m = loop_message_create(LOOP_FACTS, run->job->order.id);
     if (m) {
         m->reply = *members;
-        bytes_init(members, 0);
+        *members = (bytes){0};
         run->prep->post(run->prep->ctx, m);
     }
 }
@@ -784,7 +784,7 @@ err_code prep_submit(prep *p, const prep_order *order, bytes *body, json_doc **d
         job_free(job);
         return ERR_BUSY;
     }
-    bytes_init(body, 0); /* the job owns all of it now */
+    *body = (bytes){0}; /* the job owns all of it now */
     *doc = NULL;
     *hold = (ledger_hold){0};
     find_thread(p);
