@@ -98,12 +98,12 @@ static net_conn *conn_create(net *n, const char peer[LISTEN_PEER_MAX], bool is_u
     c->net = n;
     c->file = -1;
     memcpy(c->peer, peer, sizeof c->peer);
-    c->deadline_ns = clock_ns() + (int64_t)n->opt.header_timeout_s * 1000000000;
-    bytes_init(&c->rx, SIZE_MAX / 2);
+    c->deadline_ns = clock_ns() + (int64_t)n->opt.header_timeout_s * NET_S_NS;
+    bytes_init(&c->rx, NET_ANY_SIZE);
     bytes_init(&c->in, n->opt.max_body);
     c->memory.ledger = n->opt.memory;
-    bytes_init(&c->out, SIZE_MAX / 2);
-    bytes_init(&c->piece, SIZE_MAX / 2);
+    bytes_init(&c->out, NET_ANY_SIZE);
+    bytes_init(&c->piece, NET_ANY_SIZE);
     n->n_conns++;
     return c;
 }
@@ -259,18 +259,18 @@ static void on_timer(lws_sorted_usec_list_t *sul)
 
 void net_set_timer(net *n, int ms)
 {
-    int64_t at = clock_ns() + (int64_t)ms * 1000000;
+    int64_t at = clock_ns() + (int64_t)ms * NET_MS_NS;
     if (n->timer_at_ns && n->timer_at_ns <= at) {
         return;
     }
     n->timer_at_ns = at;
-    lws_sul_schedule(n->context, 0, &n->timer, on_timer, (lws_usec_t)ms * 1000);
+    lws_sul_schedule(n->context, 0, &n->timer, on_timer, (lws_usec_t)ms * NET_MS_US);
 }
 
 /* Whether a body arrives too slowly. Uploads are exempt: their deadline grows with their size. */
 static bool is_too_slow(const net_conn *c, int64_t now)
 {
-    const int64_t counted_ns = now - c->body_ns - (int64_t)LIMIT_MIN_BODY_RATE_AFTER_S * 1000000000;
+    const int64_t counted_ns = now - c->body_ns - (int64_t)LIMIT_MIN_BODY_RATE_AFTER_S * NET_S_NS;
     return c->phase == CONN_BODY && !c->streams_body && counted_ns > 0 &&
            (double)c->in.len < (double)c->net->opt.min_body_rate * (double)counted_ns / 1e9;
 }
@@ -320,8 +320,8 @@ static void on_watchdog(lws_sorted_usec_list_t *sul)
 {
     net *n = lws_container_of(sul, net, watchdog);
     int64_t now = clock_ns();
-    const int64_t late_ns = now - n->looked_ns - (int64_t)WATCHDOG_MS * 1000000;
-    if (n->looked_ns && late_ns > (int64_t)LATE_MS * 1000000) {
+    const int64_t late_ns = now - n->looked_ns - (int64_t)WATCHDOG_MS * NET_MS_NS;
+    if (n->looked_ns && late_ns > (int64_t)LATE_MS * NET_MS_NS) {
         forgive(n, late_ns);
     }
     n->looked_ns = now;
@@ -338,7 +338,7 @@ static void on_watchdog(lws_sorted_usec_list_t *sul)
             net_http_look(c);
         }
     }
-    lws_sul_schedule(n->context, 0, &n->watchdog, on_watchdog, (lws_usec_t)WATCHDOG_MS * 1000);
+    lws_sul_schedule(n->context, 0, &n->watchdog, on_watchdog, (lws_usec_t)WATCHDOG_MS * NET_MS_US);
 }
 
 /* ---- opening and closing ---- */

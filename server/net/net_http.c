@@ -190,7 +190,7 @@ static void pull_piece(net_conn *c)
 static void begin_head(net_conn *c)
 {
     c->phase = CONN_HEAD;
-    c->deadline_ns = clock_ns() + (int64_t)c->net->opt.header_timeout_s * 1000000000;
+    c->deadline_ns = clock_ns() + (int64_t)c->net->opt.header_timeout_s * NET_S_NS;
 }
 
 static int go_through(net_conn *c);
@@ -209,14 +209,14 @@ static int finish(net_conn *c)
         /* Closing with unread bytes would send RST, and the client would lose the reply. */
         shutdown(lws_get_socket_fd(c->wsi), SHUT_WR);
         c->phase = CONN_DISCARD;
-        c->deadline_ns = clock_ns() + (int64_t)DISCARD_S * 1000000000;
+        c->deadline_ns = clock_ns() + (int64_t)DISCARD_S * NET_S_NS;
         return 0;
     }
     if (c->close_after) {
         return -1;
     }
     c->phase = CONN_IDLE;
-    c->deadline_ns = clock_ns() + (int64_t)NET_KEEPALIVE_S * 1000000000;
+    c->deadline_ns = clock_ns() + (int64_t)NET_KEEPALIVE_S * NET_S_NS;
     if (c->rx.len > 0) {
         begin_head(c);
     }
@@ -555,7 +555,7 @@ static int begin_socket(net_conn *c, const http_head *from, const net_head *h, s
         return 0;
     }
     c->announced = true;
-    bytes head = bytes_empty(SIZE_MAX / 2);
+    bytes head = bytes_empty(NET_ANY_SIZE);
     bytes_printf(&head,
                  "GET / HTTP/1.1\r\nHost: parley\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                  "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n",
@@ -610,7 +610,7 @@ static int take_request(net_conn *c, const http_head *from, const net_head *h)
     c->phase = CONN_BODY;
     const int64_t more_s = c->streams_body ? (int64_t)(length / MIN_STREAM_RATE) : 0;
     c->body_ns = clock_ns();
-    c->deadline_ns = c->body_ns + (c->net->opt.body_timeout_s + more_s) * 1000000000;
+    c->deadline_ns = c->body_ns + (c->net->opt.body_timeout_s + more_s) * NET_S_NS;
     char expect[32];
     http_head_value(from, "expect", expect, sizeof expect);
     return strcasecmp(expect, "100-continue") == 0 ? go_on(c) : 0;
@@ -688,7 +688,7 @@ static void receive_chunked(net_conn *c, const char *data, size_t len, size_t *u
             refuse_body(c, 413);
         } else if (n > 0) {
             /* its length is told by nobody: what arrives gives time for more */
-            c->deadline_ns += c->streams_body ? (int64_t)n * (1000000000 / MIN_STREAM_RATE) : 0;
+            c->deadline_ns += c->streams_body ? (int64_t)n * (NET_S_NS / MIN_STREAM_RATE) : 0;
             take_piece(c, piece, n);
         } else if (c->chunked.state == NET_CHUNKED_DONE) {
             c->body_unread = false;

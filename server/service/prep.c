@@ -207,8 +207,8 @@ static int64_t count_tokens(void *ctx, const char *text, size_t len)
     if (run->job->order.engine && len <= LIMIT_TEXT_BODY_BYTES &&
         engine_tokenize(run->job->order.engine, &ids, text, len, false, NULL) == ERR_OK && !ids.failed) {
         n = ids.len > 0;
-        for (size_t i = 0; i < ids.len; i++) {
-            n += ids.data[i] == ',';
+        for (const char *at = bytes_str(&ids); *at; at++) {
+            n += *at == ',';
         }
     }
     bytes_deinit(&ids);

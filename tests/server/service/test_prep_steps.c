@@ -100,8 +100,11 @@ WRAP(const engine_info *, engine_get_info, (const engine *e), CHECK((const char 
 WRAP(void, engine_get_status, (const engine *e, engine_status *s), CHECK((const char *)e == some);
      *s = (engine_status){.n_waiting = 6};)
 WRAP(err_code, engine_tokenize,
-     (const engine *e, bytes *ids, const char *text, size_t len, bool special, err_detail *d), (void)special;
-     CHECK((const char *)e == some); note("tokens of %.*s", (int)len, text); bytes_append_str(ids, "1,2,3");
+     (const engine *e, bytes *ids, const char *text, size_t len, bool special, err_detail *d),
+     CHECK((const char *)e == some && !special);
+     note("tokens of %.*s", (int)len, text); bytes_append_str(ids, has("no-tokens")   ? ""
+                                                                   : has("one-token") ? "7"
+                                                                                      : "1,22,3");
      return moment("tokens", d);)
 WRAP(err_code, engine_admit, (engine * e, gen_request *r, uint64_t id, err_detail *d),
      CHECK((char *)e == some && (char *)r == some + 1);

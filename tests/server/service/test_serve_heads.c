@@ -262,6 +262,10 @@ static void test_access(void)
         snprintf(h.cors_headers, sizeof h.cors_headers, "%s", MORE[with % 3]);
         one(s, "asked before", &h);
     }
+    memset(h.cors_headers, 'x', sizeof h.cors_headers - 1);
+    h.cors_private = true;
+    snprintf(h.origin, sizeof h.origin, "https://app.example");
+    one(s, "asked before for as much as there may be", &h);
     end(s);
 }
 

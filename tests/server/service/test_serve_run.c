@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "tests/recorded.h"
 #include "tests/said.h"
@@ -115,6 +116,31 @@ static void begin(const char *what, err_code err)
 
 /* ---- tests ---- */
 
+/* All that is not 0 without an option. */
+static void test_defaults(void)
+{
+    serve_options o;
+    memset(&o, 0xff, sizeof o);
+    serve_options_init(&o);
+    CHECK_INT(o.n_hosts, 1);
+    bytes_printf(&all, "defaults: %s:%d, uploads in %s\n", o.hosts[0], o.port, o.upload_dir);
+    bytes_printf(&all, "  models %d, switches %d, threads %d, rounds %d, queue %zu\n", (int)o.models_max,
+                 o.switches_model, (int)o.n_prep_threads, (int)o.tool_rounds, (size_t)o.n_queue);
+    CHECK(o.max_body == LIMIT_BODY_BYTES && o.max_ws_message == LIMIT_WS_MESSAGE_BYTES &&
+          o.event_log_bytes == EVENT_LOG_BYTES && o.max_upload == LIMIT_UPLOAD_BYTES &&
+          o.upload_quota == LIMIT_UPLOAD_QUOTA && o.upload_expire_s == LIMIT_UPLOAD_EXPIRE_S &&
+          o.history_quota == LIMIT_HISTORY_QUOTA && o.max_connections == LIMIT_CONNECTIONS &&
+          o.max_connections_per_address == LIMIT_CONNECTIONS_PER_ADDRESS && o.n_queue == LIMIT_QUEUE &&
+          o.header_timeout_s == LIMIT_HEADER_TIMEOUT_S && o.body_timeout_s == LIMIT_BODY_TIMEOUT_S &&
+          o.max_header == LIMIT_HEADER_BYTES && o.queue_timeout_s == LIMIT_QUEUE_TIMEOUT_S &&
+          o.request_timeout_s == LIMIT_REQUEST_TIMEOUT_S && o.step_timeout_s == LIMIT_STEP_TIMEOUT_S &&
+          o.keepalive_s == LIMIT_KEEPALIVE_S && o.ws_ping_s == LIMIT_WS_PING_S &&
+          o.ws_pong_s == LIMIT_WS_PONG_S && o.min_body_rate == LIMIT_MIN_BODY_RATE &&
+          o.send_timeout_s == LIMIT_SEND_TIMEOUT_S && o.send_rate == LIMIT_SEND_RATE &&
+          o.max_unread == LIMIT_UNREAD_BYTES && o.drain_timeout_s == LIMIT_DRAIN_TIMEOUT_S);
+    CHECK(!o.engine && !o.alias && !o.quiet && !o.mcp && !o.hub && !o.has_no_model && !o.no_ui);
+}
+
 static void test_program(void)
 {
     begin("the program", ERR_OK);
@@ -165,6 +191,7 @@ int main(void)
     all = bytes_empty(1 << 20);
     log_set_level(LOG_ERROR);
     now_s = 5000;
+    test_defaults();
     test_program();
     test_thread();
     recorded_check("server/service/run.txt", bytes_str(&all));
