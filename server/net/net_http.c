@@ -205,20 +205,19 @@ static int finish(net_conn *c)
     clear_output(c);
     c->is_paused = false;
     lws_rx_flow_control(c->wsi, 1);
-    if (c->close_after && c->body_unread) {
+    if (c->close_after && !c->body_unread) {
+        return -1;
+    }
+    if (c->close_after) {
         /* Closing with unread bytes would send RST, and the client would lose the reply. */
         shutdown(lws_get_socket_fd(c->wsi), SHUT_WR);
         c->phase = CONN_DISCARD;
         c->deadline_ns = clock_ns() + (int64_t)DISCARD_S * NET_S_NS;
-        return 0;
-    }
-    if (c->close_after) {
-        return -1;
-    }
-    c->phase = CONN_IDLE;
-    c->deadline_ns = clock_ns() + (int64_t)NET_KEEPALIVE_S * NET_S_NS;
-    if (c->rx.len > 0) {
+    } else if (c->rx.len > 0) {
         begin_head(c);
+    } else {
+        c->phase = CONN_IDLE;
+        c->deadline_ns = clock_ns() + (int64_t)NET_KEEPALIVE_S * NET_S_NS;
     }
     return go_through(c);
 }

@@ -14,9 +14,10 @@ enum {
     FORM_OVERHEAD = 65536, /* of a form around its file */
     FORM_TEXT_MAX = 4096,
     FORM_STEP = 1 << 20, /* of the quota, set aside at once for a form of unknown length */
-    LIST_LIMIT = 10000,
-    OBJECT_MAX = 16384 /* what is said of one file, and the header with its name */
+    LIST_LIMIT = 10000
 };
+
+enum { OBJECT_MAX = 16384 }; /* what is said of one file, and the header with its name */
 
 /* ---- forms ---- */
 

@@ -10,11 +10,9 @@
 #include "server/service/assets.h"
 #include "server/service/serve_state.h"
 
-enum { PULL_BYTES = 16384, PROTOCOL_LIST_MAX = 120, ALLOW_MAX = 64, HEADERS_MAX = 128 };
-enum {
-    REFUSAL_MAX = 4096, /* the longest error there is, each of its letters escaped */
-    REPLY_MAX = 1 << 20
-};
+enum { PULL_BYTES = 16384, PROTOCOL_LIST_MAX = 120, ALLOW_MAX = 64, HEADERS_MAX = 128, REPLY_MAX = 1 << 20 };
+enum { PREFLIGHT_MAX = 1024 + NET_HEADER_MAX };
+enum { REFUSAL_MAX = 4096 }; /* the longest error there is, each of its letters escaped */
 
 #define ANY_SIZE (SIZE_MAX / 2) /* of buffers that other limits bound */
 
@@ -193,10 +191,10 @@ static bool redirect(serve *s, net_reply *refusal)
  * reported to the request that follows it. */
 static bool answer_preflight(const net_head *head, net_reply *reply)
 {
-    static _Thread_local char headers[1024 + NET_HEADER_MAX];
+    static _Thread_local char headers[PREFLIGHT_MAX];
     const bool has_more = head->cors_headers[0] && strcmp(head->cors_headers, "?") != 0;
     snprintf(
-        headers, sizeof headers,
+        headers, PREFLIGHT_MAX,
         "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"
         "Access-Control-Allow-Headers: Authorization, Content-Type, Accept, Idempotency-Key, If-None-Match, "
         "x-api-key, anthropic-version, anthropic-beta, anthropic-dangerous-direct-browser-access, "
@@ -249,7 +247,7 @@ static bool check_head(serve *s, const net_head *head, router_match *m, net_repl
     const char *why = "";
     *m = router_find(head->method, own_path(s, head->path), head->is_upgrade);
     if (is_hidden(s, m->route)) {
-        *m = (router_match){.status = 404};
+        *m = (router_match){0}; /* as if there was nothing */
     }
     bool is_public = (m->route && m->route->is_public) || head->method == NET_OPTIONS;
     int status = access_check(&s->access, head, is_public, &why);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/mailbox.h"
 #include "server/media/preview.h"
@@ -127,8 +128,12 @@ WRAP(bool, upstreams_is_named, (const upstreams *u, const char *name), CHECK((co
 WRAP(bool, upstreams_is_local_only, (const upstreams *u), (void)u; return has("local-only");)
 WRAP(const upstream_rule *, upstreams_route,
      (const upstreams *u, const json *body, upstream_case c, upstream_count_fn *count, void *ctx), (void)u;
-     CHECK(json_is(body, JSON_OBJECT)); note("rules: queue %d, context %d, key %d, %d tokens", (int)c.queue,
-                                             (int)c.context, (int)c.key, (int)count(ctx, "text", 4));
+     CHECK(json_is(body, JSON_OBJECT));
+     note("rules: queue %d, context %d, key %d, %d tokens", (int)c.queue, (int)c.context, (int)c.key,
+          (int)count(ctx, "text",
+                     has("longest")    ? LIMIT_TEXT_BODY_BYTES
+                     : has("too-long") ? LIMIT_TEXT_BODY_BYTES + 1
+                                       : 4));
      return has("ruled") ? &RULE : NULL;)
 WRAP(upstream_search, upstreams_find,
      (upstreams * u, const char *name, upstream_model *m, err_code *code, err_detail *d), (void)u;
