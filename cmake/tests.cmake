@@ -160,7 +160,7 @@ set(failing loop_message_create engine_tokenize upstreams_is_named upstreams_is_
     remote_media_fetch preview_run)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_prep_calls PRIVATE ${failing})
-target_link_options(test_serve_calls PRIVATE -Wl,--wrap=pthread_create,--wrap=net_wake,--wrap=net_want_write
+target_link_options(test_serve_calls PRIVATE -Wl,--wrap=nanosleep,--wrap=pthread_create,--wrap=net_wake,--wrap=net_want_write
     -Wl,--wrap=engine_close,--wrap=engine_get_info,--wrap=serve_stop_answer,--wrap=clock_ms)
 set(failing clock_ms serve_status_changed serve_stop_answer serve_handle_message serve_fail_answer serve_queue_frame notify_send
     prep_get_status prep_submit)
@@ -286,6 +286,10 @@ set(failing clock_ms net_send_reply engine_get_status prep_get_status file_store
     serve_cancel_answer serve_end_thinking engine_clear_cache engine_check_name engine_list_cache engine_find_named)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_serve_status PRIVATE ${failing})
+set(failing serve_on_loading serve_on_loaded serve_on_preview serve_on_upstreams serve_on_history_reply serve_handle_message
+    serve_on_written serve_advance_switch prep_is_idle warm_on_event net_wake)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_messages PRIVATE ${failing})
 set(failing clock_ms clock_unix_s memory_share_heaps load_bar_begin notify_open notify_close net_port net_set_timer net_poll
     signal sigaction serve_open_parts serve_close_parts pthread_create pthread_join pthread_mutex_init pthread_mutex_lock
     pthread_mutex_unlock pthread_cond_init pthread_cond_signal pthread_cond_wait)
@@ -315,7 +319,7 @@ target_link_options(test_serve_history PRIVATE -Wl,--wrap=history_submit,--wrap=
 target_link_options(test_chat_screen PRIVATE -Wl,--wrap=isatty)
 target_link_options(test_serve_dialects PRIVATE -Wl,--wrap=engine_find_named,--wrap=clock_unix_s,--wrap=hash_random_id)
 target_link_options(test_load_bar PRIVATE -Wl,--wrap=isatty,--wrap=clock_ms)
-target_link_options(test_net_replies PRIVATE -Wl,--wrap=lws_rx_flow_control)
+target_link_options(test_net_replies PRIVATE -Wl,--wrap=lws_rx_flow_control,--wrap=sendmsg,--wrap=sendfile)
 target_link_options(test_net_unread PRIVATE -Wl,--wrap=ioctl,--wrap=getsockopt)
 target_link_options(test_sandbox PRIVATE -Wl,--wrap=syscall,--wrap=prctl)
 target_link_options(test_hub_client PRIVATE -Wl,--wrap=http_client_poll)

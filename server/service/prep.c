@@ -289,13 +289,12 @@ static void spend(api_request *r, const prep_order *order)
     }
 }
 
-/* Reads the body as a document, and for which model it is. */
+/* Reads the body as a document, and for which model it is. r: an empty one. */
 static err_code open_body(prep_run *run, api_request *r, bool *is_other, err_detail *d)
 {
     prep *p = run->prep;
     prep_job *job = run->job;
     const prep_order *order = &job->order;
-    api_request_init(r);
     r->files = p->files;
     r->response_store = p->response_store;
     r->talks = p->talks;

@@ -102,8 +102,9 @@ static err_code on_field_end(void *ctx, err_detail *d)
     form_reader *f = ctx;
     const char *text = bytes_str(&f->text);
     if (f->in_file) {
-        f->in_file = false;
-    } else if (strcmp(f->field, "purpose") == 0) {
+        return ERR_OK;
+    }
+    if (strcmp(f->field, "purpose") == 0) {
         if (!serve_valid_purpose(text)) {
             return err_set_param(d, ERR_INVALID, "purpose", "invalid_value",
                                  "purpose may be \"vision\" or \"user_data\"");

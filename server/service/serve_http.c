@@ -397,7 +397,7 @@ static void on_metrics(serve *s, conn *c)
                         .compute = s->info ? s->info->compute : NULL,
                         .n_resident = (int)s->n_shelf + (s->engine != NULL)};
     g.memory = serve_memory_status(s, &g.kept_bytes);
-    size_t n_files = 0;
+    size_t n_files;
     file_store_usage(s->files, &g.stored_bytes, &n_files);
     g.n_files = n_files;
     metrics_write(&body, &s->metrics, &g);

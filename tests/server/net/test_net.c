@@ -519,14 +519,23 @@ static void take_all(int fd)
 /* With a rate: who has taken what was on its way, but is slower, has done enough only if nothing waits behind it. */
 static void test_rates(void)
 {
-    enum { STREAM, SOCKET, REPLY, KINDS, TAKEN = 500000 };
+    enum { STREAM, SOCKET, REPLY, OF_FILE, KINDS, TAKEN = 500000 };
     static const char body[MUCH];
+    char path[sizeof folder + 8];
+    snprintf(path, sizeof path, "%s/much", folder);
     for (int kind = 0; kind < KINDS; kind++) {
         const int fd = kind == SOCKET ? open_socket() : client(), closed = at.closed;
         if (kind == STREAM) {
             stream(fd, MUCH, true);
         } else if (kind == SOCKET) {
             feed(MUCH);
+        } else if (kind == OF_FILE) {
+            const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+            CHECK_INT(ftruncate(file, MUCH), 0);
+            say(fd, HEAD("GET", "/") "\r\n");
+            net_send_reply(server, at.conn,
+                           &(net_reply){.status = 200, .has_file = true, .file = file, .body_bytes = MUCH});
+            pass(0);
         } else {
             say(fd, HEAD("GET", "/") "\r\n");
             reply_bytes(body, sizeof body, true);

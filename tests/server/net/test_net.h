@@ -130,8 +130,8 @@ static void on_close(void *ctx, uint64_t conn)
     (void)ctx;
     at.closed++;
     if (pauses_at_close) {
-        net_pause(server, conn, true);
         net_pause(server, conn, false);
+        net_pause(server, conn, true);
     }
 }
 

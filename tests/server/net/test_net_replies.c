@@ -12,7 +12,37 @@
 
 static bytes all;
 static int fd; /* of the client */
-static char two_bytes[FOLDER_NAME + 16];
+static char two_bytes[FOLDER_NAME + 16], large_file[FOLDER_NAME + 16];
+
+/* Of a reply's body in memory, and of its file, what is left to be sent. */
+static size_t left, file_left;
+static bool asks_head; /* the last request */
+
+enum { WRITE = 16384, FILE_WRITE = 65536 };
+
+ssize_t __real_sendmsg(int to, const struct msghdr *m, int how);
+ssize_t __wrap_sendmsg(int to, const struct msghdr *m, int how);
+ssize_t __wrap_sendmsg(int to, const struct msghdr *m, int how)
+{
+    const size_t n = m->msg_iov[0].iov_len, body = m->msg_iov[1].iov_len;
+    CHECK(m->msg_iovlen == 2 && (n > 0 || body > 0));
+    CHECK_INT(how & (MSG_NOSIGNAL | MSG_DONTWAIT), MSG_NOSIGNAL | MSG_DONTWAIT);
+    CHECK_INT(body, left < WRITE - n ? left : WRITE - n);
+    const ssize_t sent = __real_sendmsg(to, m, how);
+    left -= sent > (ssize_t)n ? (size_t)sent - n : 0;
+    bytes_append_str(&all, how & MSG_MORE ? "  more follows\n" : "");
+    return sent;
+}
+
+ssize_t __real_sendfile(int to, int from, off_t *place, size_t n);
+ssize_t __wrap_sendfile(int to, int from, off_t *place, size_t n);
+ssize_t __wrap_sendfile(int to, int from, off_t *place, size_t n)
+{
+    CHECK_INT(n, file_left < FILE_WRITE ? file_left : FILE_WRITE);
+    const ssize_t sent = __real_sendfile(to, from, place, n);
+    file_left -= sent > 0 ? (size_t)sent : 0;
+    return sent;
+}
 
 int __real_lws_rx_flow_control(struct lws *wsi, int reads);
 int __wrap_lws_rx_flow_control(struct lws *wsi, int reads);
@@ -40,6 +70,8 @@ static void hear(void)
             CHECK(n - (size_t)(colon - c) < sizeof last);
             snprintf(last, sizeof last, "%.*s", (int)(n - (size_t)(colon - c)), colon);
             bytes_printf(&all, "%.*sID%s", (int)(colon - c) + 12, c, is_same ? "" : ", ANOTHER");
+        } else if (n > 500) {
+            bytes_printf(&all, "%zu letters", n);
         } else {
             bytes_append(&all, c, n);
         }
@@ -82,12 +114,15 @@ static void end(void)
 
 static void ask(const char *text)
 {
+    asks_head = strncmp(text, "HEAD", 4) == 0 || (asks_head && text[0] == '\r');
     (void)!write(fd, text, strlen(text));
     pass(1);
 }
 
 static void send_reply(const net_reply *r)
 {
+    left = r->body_lives && !r->head_only && !asks_head ? r->body_bytes : 0;
+    file_left = r->has_file ? r->body_bytes : 0;
     net_send_reply(server, at.conn, r);
     pass(1);
     hear();
@@ -125,12 +160,49 @@ static void test_replies(void)
     ask(HEAD("GET", "/a%20b") "Connection: close\r\n\r\n");
     send_reply(&REPLIES[0]);
     end();
+    static char large[50000];
+    memset(large, 'l', sizeof large);
+    begin("a large one that is not copied");
+    ask(HEAD("GET", "/") "\r\n");
+    send_reply(&(net_reply){.status = 200, .body = large, .body_bytes = sizeof large, .body_lives = true});
+    CHECK_INT(left, 0);
+    end();
+}
+
+/* Also one whose descriptor is the lowest there is, and one that is sent in several pieces. */
+static void test_files(void)
+{
+    enum { MORE = FILE_WRITE + 4000 };
+    static char whole[2 * MORE];
+    size_t n_whole = 0;
     begin("files");
     for (size_t n = 1; n <= 2; n++) {
         ask(HEAD("GET", "/") "\r\n");
-        send_reply(&(net_reply){
-            .status = 200, .has_file = true, .file = open(two_bytes, O_RDONLY | O_CLOEXEC), .body_bytes = n});
+        if (n == 1) {
+            close(STDIN_FILENO);
+        }
+        const int file = open(two_bytes, O_RDONLY | O_CLOEXEC);
+        CHECK_INT(file == STDIN_FILENO, n == 1);
+        send_reply(&(net_reply){.status = 200, .has_file = true, .file = file, .body_bytes = n});
+        CHECK_INT(file_left, 0);
+        if (n == 1) {
+            CHECK_INT(open("/dev/null", O_RDONLY), STDIN_FILENO);
+        }
     }
+    ask(HEAD("GET", "/") "\r\n");
+    file_left = MORE;
+    net_send_reply(server, at.conn,
+                   &(net_reply){.status = 200,
+                                .has_file = true,
+                                .file = open(large_file, O_RDONLY | O_CLOEXEC),
+                                .body_bytes = MORE});
+    for (ssize_t n = 1; n > 0; n_whole += n > 0 ? (size_t)n : 0) {
+        pass(0.1);
+        n = recv(fd, whole + n_whole, sizeof whole - n_whole, MSG_DONTWAIT);
+    }
+    const char *body = memmem(whole, n_whole, "\r\n\r\n", 4);
+    CHECK(body && (size_t)(whole + n_whole - body) == MORE + 4);
+    CHECK_INT(file_left, 0);
     end();
 }
 
@@ -229,8 +301,8 @@ static void test_pipelined(void)
     for (size_t i = 0; i < ARRAY_LEN(SIZES); i++) {
         begin("one behind the other");
         for (size_t n = 0; n < sizeof TEXT - 1; n += SIZES[i]) {
-            const size_t left = sizeof TEXT - 1 - n;
-            (void)!write(fd, TEXT + n, left < SIZES[i] ? left : SIZES[i]);
+            const size_t rest = sizeof TEXT - 1 - n;
+            (void)!write(fd, TEXT + n, rest < SIZES[i] ? rest : SIZES[i]);
             pass(0.01);
         }
         for (int k = 1; k < 5; k++) {
@@ -291,8 +363,15 @@ int main(void)
     snprintf(two_bytes, sizeof two_bytes, "%s/two", folder);
     FILE *f = fopen(two_bytes, "w");
     CHECK(f && fputs("12", f) >= 0 && fclose(f) == 0);
+    snprintf(large_file, sizeof large_file, "%s/large", folder);
+    f = fopen(large_file, "w");
+    for (int i = 0; f && i < 20000; i++) {
+        CHECK(fputs("0123456", f) >= 0);
+    }
+    CHECK(f && fclose(f) == 0);
     all = bytes_empty(1 << 20);
     test_replies();
+    test_files();
     test_streams();
     test_origins();
     test_refused();

@@ -305,6 +305,9 @@ static void test_long(void)
             bytes_append_char(&text, ' ');
         }
         CHECK_INT(submit(p, (prep_order){.dialect = &CHAT, .id = 1}, bytes_str(&text)), ERR_OK);
+        wait_until_idle(p);
+        CHECK_STR(messages[0]->error.message,
+                  more ? "a request without images and videos may have 4 MiB" : "");
         CHECK_STR(heard(1), more ? "refused 1 413 body_too_large|" : "prepared 1 with its request|");
         bytes_deinit(&text);
     }

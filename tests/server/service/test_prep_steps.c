@@ -274,6 +274,24 @@ static void tell_status(const prep *p, const char *when)
          ledger_get_status(memory).used);
 }
 
+/* As many bytes as there may be have a place again. */
+static void check_room(prep *p, size_t len)
+{
+    bytes body = bytes_empty(4096), said = bytes_empty(1 << 16), *const was = out;
+    const prep_order order = {.id = 4};
+    json_doc *doc = NULL;
+    ledger_hold hold = {0};
+    ledger_set_limit(memory, 1 << 20);
+    while (body.len < len) {
+        bytes_append_char(&body, 'f');
+    }
+    out = &said;
+    CHECK_INT(prep_submit(p, &order, &body, &doc, &hold, ticket), ERR_OK);
+    (void)works(work_ctx);
+    out = was;
+    bytes_deinit(&said);
+}
+
 static void tell(void *ctx, bytes *to, const char *line, size_t len)
 {
     static const struct {
@@ -330,7 +348,8 @@ static void tell(void *ctx, bytes *to, const char *line, size_t len)
     memory = ledger_create((size_t)number("limit", 1 << 20));
     ticket = prep_ticket_create();
     CHECK(memory && ticket);
-    prep *p = prep_create(1, 2, 1, 1 << 20, (file_store *)some, (response_store *)some, (remote_media *)some,
+    const size_t n_body = body.len;
+    prep *p = prep_create(1, 2, 1, n_body, (file_store *)some, (response_store *)some, (remote_media *)some,
                           post, some);
     CHECK(p != NULL);
     prep_set_stores(p, memory, has("talks") ? (kept_talks *)some : NULL);
@@ -351,6 +370,9 @@ static void tell(void *ctx, bytes *to, const char *line, size_t len)
     }
     (void)works(work_ctx);
     tell_status(p, "behind it");
+    if (!has("ends")) {
+        check_room(p, n_body);
+    }
     bytes_deinit(&body);
     json_free(doc);
     ledger_give_all(&hold);

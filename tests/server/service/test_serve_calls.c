@@ -3,6 +3,7 @@
  * the net is counted, and the test is the loop. */
 #include <errno.h>
 #include <signal.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -13,7 +14,7 @@
 /* ---- what the loop asks of others ---- */
 
 static serve *waking; /* whose mailbox is emptied when it is woken; NULL: nobody's */
-static int n_wakes, n_wants, n_closed, n_stopped;
+static int n_wakes, n_wants, n_closed, n_stopped, n_sleeps;
 static double now_ms = 1000.0;
 
 void __wrap_net_wake(net *n);
@@ -21,6 +22,14 @@ void __wrap_net_want_write(net *n, uint64_t id);
 void __wrap_engine_close(engine *e);
 void __wrap_serve_stop_answer(serve *s, uint64_t id);
 double __wrap_clock_ms(void);
+int __wrap_nanosleep(const struct timespec *t, struct timespec *rest);
+
+int __wrap_nanosleep(const struct timespec *t, struct timespec *rest)
+{
+    CHECK(!rest && t->tv_sec == 0 && (t->tv_nsec == 1000000 || t->tv_nsec == 10000000));
+    n_sleeps++;
+    return 0;
+}
 
 void __wrap_net_wake(net *n)
 {
@@ -65,7 +74,7 @@ double __wrap_clock_ms(void)
 
 static serve *begin(void)
 {
-    n_wakes = n_wants = n_closed = n_stopped = 0;
+    n_wakes = n_wants = n_closed = n_stopped = n_sleeps = 0;
     waking = NULL;
     return made_serve();
 }
@@ -129,6 +138,7 @@ static void test_full(void)
     waking = s;
     serve_post(s, loop_message_create(LOOP_LOADED, 2));
     CHECK_INT(n_wakes, 4); /* one made room, one is for the message itself */
+    CHECK_INT(n_sleeps, 1);
     CHECK_INT(n_closed, 1);
     waking = NULL;
     serve_post(s, loop_message_create(LOOP_FACTS, 1));
@@ -161,10 +171,15 @@ static void test_no_memory(void)
     s->inbox = mailbox_create(8);
     alloc_fail_at(1);
     CHECK(!serve_new_message(s, LOOP_LOADING, 1, false));
-    alloc_fail_at(1);
-    loop_message *m = serve_new_message(s, LOOP_LOADED, 6, true);
-    CHECK(m && m->type == LOOP_LOADED && m->id == 6);
-    loop_message_free(m);
+    CHECK_INT(n_sleeps, 0);
+    loop_message *m = NULL;
+    for (size_t fails = 0; fails < 2; fails++) {
+        alloc_fail_at(fails);
+        m = serve_new_message(s, LOOP_LOADED, 6, true);
+        CHECK(m && m->type == LOOP_LOADED && m->id == 6);
+        CHECK_INT(n_sleeps, fails);
+        loop_message_free(m);
+    }
     gen_event *progress = event_of(GEN_PROGRESS), *tokens = event_of(GEN_TOKENS);
     alloc_fail_at(1);
     serve_on_engine_event(s, progress);

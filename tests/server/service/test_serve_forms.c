@@ -261,6 +261,7 @@ static void test_written(void)
     made_end(s);
     s = begin("the disk fails", "/v1/files");
     CHECK(opens(s, 300, TYPE) && feed(s, FILE_OF("file") "0123" END));
+    CHECK_INT(s->metrics.upload_bytes, 4);
     fails = "disk";
     is_idle = false;
     serve_finish_form(s, client(s));
