@@ -308,7 +308,7 @@ set(failing file_store_list file_store_get file_store_delete file_store_open met
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_serve_files PRIVATE ${failing})
 target_link_options(test_serve_heads PRIVATE -Wl,--wrap=serve_begin_form,--wrap=clock_ms)
-set(failing file_store_get_options uploads_find uploads_open_file file_sink_open file_sink_add file_sink_queued
+set(failing calloc file_store_get_options uploads_find uploads_open_file file_sink_open file_sink_add file_sink_queued
     file_sink_waiting file_sink_poll file_sink_is_idle file_sink_error file_sink_take file_sink_drop upload_part_begin
     upload_part_add upload_part_end upload_part_abort file_store_reserve file_store_release file_store_add net_stream_body
     net_pause net_send_reply clock_unix_s)

@@ -17,7 +17,7 @@
 #include "server/net/net_lws.h"
 
 /* MIN_STREAM_RATE: bytes a second that a streamed body must reach over its whole length. */
-enum { DISCARD_S = 2, MIN_STREAM_RATE = 16384, DATE_MAX = 64 };
+enum { DISCARD_S = 2, MIN_STREAM_RATE = 16384, DATE_MAX = 64, REFUSAL_MAX = 4096 };
 
 /* What pages of other origins may read besides the headers that browsers always show. */
 #define EXPOSED_HEADERS                                                                                      \
@@ -288,7 +288,7 @@ static int refuse(net_conn *c, int status, const char *code, const char *message
 {
     api_error e;
     api_error_set(&e, status, code, NULL, "%s", message);
-    bytes body = bytes_empty(4096);
+    bytes body = bytes_empty(REFUSAL_MAX);
     api_error_write_body(&body, &e);
     net_reply reply = {.status = status,
                        .content_type = "application/json",

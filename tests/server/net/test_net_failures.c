@@ -400,6 +400,10 @@ static void note_head(const net_head *h)
     note(h->body_bytes ? ", %llu bytes)" : ")", (unsigned long long)h->body_bytes);
 }
 
+#define X119                                                                                                 \
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"                                           \
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
 static void test_heads(void)
 {
     static const char *const HEADS[] = {
@@ -415,6 +419,8 @@ static void test_heads(void)
         "GET / HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\n",
         HEAD("GET", "/") "Connection: close\r\n",
         HEAD("GET", "/") "Connection: TE, Close\r\n",
+        HEAD("GET", "/") "Connection: close, " X119 "x\r\n",
+        HEAD("GET", "/") "Connection: close, " X119 "xx\r\n",
         HEAD("GET", "/") "Origin: http://a\r\nSec-Fetch-Site: same-origin\r\n",
         HEAD("GET", "/") "Origin: http://b\r\n",
         HEAD("OPTIONS", "/") "Origin: http://a\r\n",
@@ -464,6 +470,8 @@ static void test_heads(void)
         HEAD("POST", "/") "Upgrade: websocket\r\nConnection: upgrade\r\nContent-Length: 0\r\n",
         "GET / HTTP/1.0\r\nHost: h\r\nUpgrade: websocket\r\nConnection: upgrade\r\n",
         HEAD("GET", "/") "Upgrade: websocket\r\nConnection: upgrade\r\n",
+        HEAD("GET", "/") "Upgrade: websocket\r\nConnection: upgrade," X119 "\r\n",
+        HEAD("GET", "/") "Upgrade: websocket\r\nConnection: upgrade, " X119 "\r\n",
         HEAD("GET", "/") "Upgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Version: 13\r\n"
                          "Sec-WebSocket-Key: short\r\n",
         HEAD("GET", "/") "Upgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Version: 8\r\n"

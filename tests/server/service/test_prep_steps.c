@@ -215,7 +215,7 @@ static err_code parse(api_request *r, completion_prompt *prompt, const char *tex
         r->reply.plan->n_calls = (size_t)number("plan", 0);
     }
     r->compact_at = number("sum-at", 0);
-    snprintf(r->reply.event_id, sizeof r->reply.event_id, "%s", has("event") ? "ev" : "");
+    snprintf(r->reply.event_id, sizeof r->reply.event_id, "%s", has("event") ? "e" : "");
     r->reply.background = has("background");
     return err == ERR_OK ? moment("parse", d) : err;
 }

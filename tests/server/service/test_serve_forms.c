@@ -1,6 +1,7 @@
 /* serve_forms: a form from its head to the reply: what is set aside, written, kept and given back, where it breaks off, where
  * its upload is gone or the disk fails; recorded. The disk, the stores and the net are the test. */
 #include "base/limits.h"
+#include "tests/one_fails.h"
 #include "tests/recorded.h"
 #include "tests/server/service/made_serve.h"
 
@@ -24,6 +25,8 @@ static const upload_part PART = {.id = "part_1"};
     {                                                                                                        \
         __VA_ARGS__                                                                                          \
     }
+
+ONE_FAILS(void *, calloc, (size_t n, size_t size), (n, size), NULL)
 
 static err_code can(const char *what, err_detail *d)
 {
@@ -243,6 +246,12 @@ static void test_grows(void)
 /* What waits for the disk is replied to when it is written; what the disk refuses, at once. */
 static void test_written(void)
 {
+    serve *short_one = begin("no memory", "/v1/files");
+    one_fails("calloc", 1);
+    const bool goes_on = opens(short_one, 300, TYPE);
+    CHECK(one_fails_over());
+    CHECK(!goes_on && !client(short_one)->form);
+    made_end(short_one);
     serve *s = begin("it waits for the disk", "/v1/files");
     CHECK(opens(s, 300, TYPE) && feed(s, FILE_OF("file") "0123" END));
     serve_form_written(s, client(s)); /* not whole yet */
