@@ -181,6 +181,11 @@ target_link_options(test_answer PRIVATE -Wl,--wrap=engine_token_bytes)
 # Threads that speak with other servers run as the test's own.
 target_link_options(test_upstream_loop PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_cond_timedwait
     -Wl,--wrap=pthread_cond_signal,--wrap=curl_easy_init,--wrap=curl_easy_cleanup)
+set(failing pthread_create pthread_join pthread_mutex_lock pthread_mutex_unlock pthread_cond_timedwait pthread_cond_signal nanosleep
+    calloc clock_ms clock_deadline http_client_create http_client_destroy http_client_start http_client_stop http_client_poll
+    http_client_wake)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_upstream_thread PRIVATE ${failing})
 target_link_options(test_upstream_memory PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
 set(failing calloc realloc strdup nanosleep read)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)

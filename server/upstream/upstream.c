@@ -416,18 +416,17 @@ static void write_entry(const upstreams *u, bytes *out, size_t server, const ups
 {
     const char *owner = u->config.servers[server].name;
     char date[CLOCK_DATE_MAX];
-    bytes full = bytes_empty(REQUEST_MODEL_MAX);
-    bytes_printf(&full, "%s/%s", owner, m->id);
-    const char *shown = name ? name : bytes_str(&full);
+    char full[REQUEST_MODEL_MAX];
+    snprintf(full, sizeof full, "%s/%s", owner, m->id);
+    const char *shown = name ? name : full;
     clock_date(date, created);
     bytes_json(out,
                "{\"id\":%s,\"object\":\"model\",\"created\":%lld,\"owned_by\":%s,\"type\":\"model\","
                "\"display_name\":%s,\"created_at\":%s",
                shown, (long long)created, owner, shown, date);
     if (name) {
-        bytes_json(out, ",\"root\":%.*s", BYTES_ARG(&full));
+        bytes_json(out, ",\"root\":%s", full);
     }
-    bytes_deinit(&full);
     if (m->n_ctx > 0) {
         bytes_printf(out, ",\"meta\":{\"n_ctx\":%d,\"n_ctx_train\":%d}", m->n_ctx, m->n_ctx);
     }

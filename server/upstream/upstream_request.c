@@ -56,7 +56,7 @@ static void write_content(writer *w, const chat_message *m)
             bytes_append(&all, m->parts[i].text, m->parts[i].text_len);
         }
         bytes_append_json(w->out, bytes_str(&all), all.len);
-        w->out->failed = w->out->failed || all.failed;
+        bytes_fail_as(w->out, &all);
         bytes_deinit(&all);
         return;
     }
@@ -97,7 +97,7 @@ static void write_calls(writer *w, const chat_message *m, size_t at)
         } else {
             bytes_append_str(&arguments, "{}");
         }
-        w->out->failed = w->out->failed || arguments.failed;
+        bytes_fail_as(w->out, &arguments);
         bytes_json(w->out, ",\"type\":\"function\",\"function\":{\"name\":%s,\"arguments\":%.*s}}", c->name,
                    BYTES_ARG(&arguments));
     }
@@ -358,7 +358,7 @@ static void write_choices(writer *w, const json *list, bool is_pattern)
     }
     bytes_append_str(&text, is_pattern ? ")" : "");
     bytes_json(w->out, is_pattern ? ",\"regex\":%.*s" : ",\"grammar\":%.*s", BYTES_ARG(&text));
-    w->out->failed = w->out->failed || text.failed;
+    bytes_fail_as(w->out, &text);
     bytes_deinit(&text);
 }
 

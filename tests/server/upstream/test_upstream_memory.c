@@ -6,7 +6,8 @@
 #include "base/limits.h"
 #include "server/media/fetch.h"
 #include "server/protocol/dialects/chat_request.h"
-#include "server/upstream/upstream.h"
+#include "server/upstream/upstream_request.h"
+#include "server/upstream/upstream_state.h"
 #include "tests/alloc_fail.h"
 #include "tests/check.h"
 #include "tests/server/own_thread.h"
@@ -66,6 +67,103 @@ static void test_short_memory(const api_request *r)
         asking a = {.r = r, .prompt = &PROMPTS[i]};
         CHECK(alloc_fail_each(submit_once, &a, 1000) > 5);
     }
+}
+
+/* Calls in two messages, texts of several parts, and a field of each kind. */
+static const char CALLS[] =
+    "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\","
+    "\"text\":\"b\"}]},{\"role\":\"assistant\",\"content\":null,\"reasoning_content\":\"so\",\"tool_calls\":["
+    "{"
+    "\"id\":\"x\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"a\\\":[1,2]}\"}},{"
+    "\"id\":\"y\",\"type\":\"function\",\"function\":{\"name\":\"g\",\"arguments\":\"{\\\"long\\\":\\\"%"
+    "0600d\\\"}\"}"
+    "},{\"id\":\"z\",\"type\":\"function\",\"function\":{\"name\":\"h\",\"arguments\":\"{}\"}}]},"
+    "{\"role\":\"tool\",\"tool_call_id\":\"x\",\"content\":\"1\"},{\"role\":\"tool\",\"tool_call_id\":\"y\","
+    "\"content\":\"2\"},{\"role\":\"tool\",\"tool_call_id\":\"z\",\"content\":\"3\"}],\"tools\":[{\"type\":"
+    "\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"type\":\"object\"}}}],\"stop\":[\"a\",\"b\"]"
+    ","
+    "\"logit_bias\":{\"3\":-1},\"guided_choice\":[\"a.b\",\"c\"],\"chat_template_kwargs\":{\"k\":[1]}}";
+
+typedef struct writing {
+    const api_request *r;
+    upstream_engine engine;
+    upstreams *all;
+    const char *whole; /* NULL: it is not known yet */
+} writing;
+
+/* What is written is all there is, or there is no memory: nothing is left out. */
+static err_code write_once(void *context)
+{
+    writing *w = context;
+    static char text[1 << 14];
+    err_detail d = {0};
+    bytes out = bytes_empty(LIMIT_BODY_BYTES);
+    upstream_media media = {.engine = w->engine};
+    const upstream_facts facts = {.server = "gpu", .model = "m", .engine = w->engine, .media = &media};
+    upstream_media_begin(&media, w->r->in, UPSTREAM_VIDEO_AUTO, UPSTREAM_UNKNOWN);
+    const err_code err = upstream_request_write(&out, w->r, &(upstream_prompt){0}, &facts, &d);
+    if (err == ERR_OK && !w->whole) {
+        snprintf(text, sizeof text, "%s", bytes_str(&out));
+        w->whole = text;
+    } else if (err == ERR_OK) {
+        CHECK_STR(bytes_str(&out), w->whole);
+    }
+    bytes_deinit(&out);
+    return err;
+}
+
+static void test_whole(void)
+{
+    static const upstream_engine ENGINES[] = {UPSTREAM_VLLM, UPSTREAM_SGLANG, UPSTREAM_LLAMA_CPP};
+    char body[4096];
+    api_request r;
+    err_detail d = {0};
+    snprintf(body, sizeof body, CALLS, 0);
+    api_request_init(&r);
+    r.form = tool_form_find("hermes");
+    CHECK_OK(chat_request_parse(&r, body, strlen(body), NULL, &d), d);
+    for (size_t i = 0; i < ARRAY_LEN(ENGINES); i++) {
+        writing w = {.r = &r, .engine = ENGINES[i]};
+        r.in->messages[0].is_string = i == 1; /* both parts are one text then */
+        CHECK_OK(write_once(&w), d);
+        CHECK(strstr(w.whole, "\\\"a\\\":[1,2]") != NULL);
+        CHECK(strstr(w.whole, "\\\"long\\\":\\\"000") != NULL);
+        CHECK(alloc_fail_each(write_once, &w, 1000) > 5);
+    }
+    api_request_deinit(&r);
+}
+
+/* Each name in a list is whole, or the list is not sent. */
+static err_code list_once(void *context)
+{
+    writing *w = context;
+    static char text[1 << 12];
+    bytes out = bytes_empty(LIMIT_BODY_BYTES);
+    upstreams_write_models(w->all, &out, true, 1700000000);
+    upstreams_write_model(w->all, &out, "gpu/m", 1700000000);
+    const err_code err = out.no_memory ? ERR_NOMEM : ERR_OK;
+    CHECK(out.failed == out.no_memory);
+    if (err == ERR_OK && !w->whole) {
+        snprintf(text, sizeof text, "%s", bytes_str(&out));
+        w->whole = text;
+    } else if (err == ERR_OK) {
+        CHECK_STR(bytes_str(&out), w->whole);
+    }
+    bytes_deinit(&out);
+    return err;
+}
+
+static void test_lists(void)
+{
+    static const char MODELS[] = "{\"data\":[{\"id\":\"m\"},{\"id\":\"n\"}]}";
+    upstreams *all = NULL;
+    err_detail d = {0};
+    CHECK_OK(create(&all, NULL, &d), d);
+    CHECK_OK(upstream_models_read(&all->servers[0].models, MODELS, sizeof MODELS - 1, &d), d);
+    writing w = {.all = all};
+    CHECK_OK(list_once(&w), d);
+    CHECK(alloc_fail_each(list_once, &w, 1000) > 3);
+    upstreams_destroy(all);
 }
 
 static void test_threads(void)
@@ -130,6 +228,8 @@ int main(void)
     r.form = tool_form_find("hermes");
     CHECK_OK(chat_request_parse(&r, body, strlen(body), NULL, &d), d);
     test_short_memory(&r);
+    test_whole();
+    test_lists();
     test_threads();
     test_ledger(&r);
     test_many(&r);
