@@ -190,6 +190,12 @@ target_link_options(test_upstream_memory PRIVATE -Wl,--wrap=pthread_create,--wra
 set(failing calloc realloc strdup nanosleep read)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_mcp_talk PRIVATE ${failing})
+set(failing pthread_create pthread_join pthread_mutex_lock pthread_mutex_unlock nanosleep calloc clock_ms http_client_create
+    http_client_destroy http_client_start http_client_stop http_client_poll http_client_poll_with http_client_wake
+    http_client_is_idle mcp_pipe_open mcp_pipe_close mcp_pipe_send mcp_pipe_ready mcp_worker_start mcp_worker_cancel
+    mcp_worker_collect)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_mcp_thread PRIVATE ${failing})
 target_link_options(test_mcp_loop PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
 # Calls of the system and of SQLite that fail once.
 set(failing open mkdir flock fsync rename unlink unlinkat ftruncate posix_fallocate stat fstat fstatvfs opendir pread write
