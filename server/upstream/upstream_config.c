@@ -14,21 +14,20 @@ enum { UPSTREAM_PIXELS_MIN = 1024, CA_BYTES = 8 << 20 };
 
 /* ---- lists ---- */
 
-/* The next item of a list with commas; false at its end. */
-static bool next_item(const char **list, char *out, size_t cap, bool *is_long)
+/* The next item of a list with commas, cut to fit: its length, which is cap or more if it was; 0 at the end. */
+static size_t next_item(const char **list, char *out, size_t cap)
 {
     const char *p = *list;
     while (p && (*p == ',' || isspace((unsigned char)*p))) {
         p++;
     }
     if (!p || !*p) {
-        return false;
+        return 0;
     }
     const size_t n = strcspn(p, ", \t\r\n");
-    *is_long = n >= cap;
     snprintf(out, cap, "%.*s", (int)n, p);
     *list = p + n;
-    return true;
+    return n;
 }
 
 static bool is_name(const char *text, size_t len)
@@ -102,12 +101,12 @@ static err_code add_url(upstream_server *s, const char *url, err_detail *d)
 static err_code read_servers(upstream_config *c, const char *list, err_detail *d)
 {
     char item[FETCH_URL_MAX + UPSTREAM_NAME_MAX];
-    bool is_long = false;
+    size_t len;
     upstream_server *s = NULL;
-    while (next_item(&list, item, sizeof item, &is_long)) {
+    while ((len = next_item(&list, item, sizeof item)) > 0) {
         const char *equals = strchr(item, '='), *scheme = strstr(item, "://");
         const char *url = item;
-        if (is_long) {
+        if (len >= sizeof item) {
             return err_set(d, ERR_INVALID, "--upstream: an address is longer than %d bytes", FETCH_URL_MAX);
         }
         if (equals && (!scheme || equals < scheme)) {
@@ -143,11 +142,11 @@ static err_code read_servers(upstream_config *c, const char *list, err_detail *d
 static err_code read_keys(upstream_config *c, const char *list, err_detail *d)
 {
     char item[512];
-    bool is_long = false;
-    while (next_item(&list, item, sizeof item, &is_long)) {
+    size_t len;
+    while ((len = next_item(&list, item, sizeof item)) > 0) {
         char *equals = strchr(item, '=');
         upstream_server *s = equals ? find(c, item, (size_t)(equals - item)) : NULL;
-        if (!equals || is_long || !equals[1]) {
+        if (!equals || len >= sizeof item || !equals[1]) {
             return err_set(d, ERR_INVALID,
                            "--upstream-key takes NAME=VARIABLE, the variable of the environment "
                            "that holds the key");
@@ -174,11 +173,11 @@ static err_code read_keys(upstream_config *c, const char *list, err_detail *d)
 static err_code read_aliases(upstream_config *c, const char *list, err_detail *d)
 {
     char item[1024];
-    bool is_long = false;
-    while (next_item(&list, item, sizeof item, &is_long)) {
+    size_t len;
+    while ((len = next_item(&list, item, sizeof item)) > 0) {
         char *equals = strchr(item, '=');
         char *slash = equals ? strchr(equals, '/') : NULL;
-        if (!equals || equals == item || !slash || !slash[1] || is_long) {
+        if (!equals || equals == item || !slash || !slash[1] || len >= sizeof item) {
             return err_set(d, ERR_INVALID, "--upstream-model takes ALIAS=NAME/ID, such as big=gpu/Qwen3-32B");
         }
         *equals = '\0';
@@ -214,14 +213,14 @@ static err_code read_aliases(upstream_config *c, const char *list, err_detail *d
 static bool next_setting(upstream_config *c, const char **list, char *item, size_t cap, const char *option,
                          upstream_server **s, const char **value, err_code *err, err_detail *d)
 {
-    bool is_long = false;
-    if (!next_item(list, item, cap, &is_long)) {
+    const size_t n = next_item(list, item, cap);
+    if (n == 0) {
         return false;
     }
     const char *equals = strchr(item, '=');
     *s = equals ? find(c, item, (size_t)(equals - item)) : NULL;
     *value = equals ? equals + 1 : "";
-    if (!equals || is_long) {
+    if (!equals || n >= cap) {
         *err = err_set(d, ERR_INVALID, "%s takes NAME=VALUE", option);
     } else if (!*s) {
         *err = err_set(d, ERR_INVALID, "%s: no --upstream has the name %.*s", option, (int)(equals - item),

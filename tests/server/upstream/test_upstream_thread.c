@@ -422,8 +422,8 @@ static void test_rests(void)
          "texts 2 20", "later 50", "text 2 b", NEXT, NEXT);
     /* Twice as many as its time has pieces of REST_MS is fast; one less is not. */
     PLAY("as fast as that", &ONE, "list 0", NEXT, "submit 1 q", NEXT, "head 1 200", "text 1 a", NEXT,
-         "texts 1 13", "later 56", "text 1 c", NEXT, NEXT, "texts 1 12", "later 56", "text 1 e", NEXT,
-         "stop 1", "end 1 0", NEXT);
+         "texts 1 13", "later 56", "text 1 c", NEXT, "later 8", NEXT, "later 40.5", NEXT, "later 1", NEXT,
+         "later 10", "text 1 d", "texts 1 12", "later 56", "text 1 e", NEXT, "stop 1", "end 1 0", NEXT);
     PLAY("text of two is due", &ONE, "list 0", NEXT, "submit 1 q", "submit 2 q", NEXT, "head 1 200",
          "head 2 200", "text 1 a", "later 5", "text 2 a", NEXT, "text 2 b", "text 1 b", NEXT, "later 44.5",
          NEXT, "later 0.5", NEXT, "later 6", NEXT, "text 1 c", "later 3", "cancel 1", NEXT, "later 50", NEXT);
@@ -434,10 +434,10 @@ static void test_rests(void)
 
 static void test_replicas(void)
 {
-    PLAY("two places", &TWO, "list 0", "end 1 5 gone", NEXT, "submit 1 a", NEXT, "head 2 502", "end 2 0",
-         NEXT, "head 3 200", "text 3 x", "stop 3", "end 3 0", NEXT, "later 1000", NEXT, "list 4", NEXT,
-         "submit 2 a", "ruled 3 b", "submit 4 a", "submit 5 words", NEXT, "end 5 1 far", "end 6 2", "end 7 3",
-         "head 8 404", "end 8 0", NEXT);
+    PLAY("two places", &TWO, "list 0", "end 1 5 gone", NEXT, "submit 1 a", NEXT, "head 2 502",
+         "data 2 {\"error\":", "end 2 0", NEXT, "head 3 200", "text 3 x", "stop 3", "end 3 0", NEXT,
+         "later 1000", NEXT, "list 4", NEXT, "submit 2 a", "ruled 3 b", "submit 4 a", "submit 5 words", NEXT,
+         "end 5 1 far", "end 6 2", "end 7 3", "head 8 404", "end 8 0", NEXT);
     PLAY("one that fails", &TWO, "list 0", "list 1", NEXT, "submit 1 a", NEXT, "head 2 500", "end 2 0", NEXT,
          "submit 2 a", NEXT, "head 3 500", "end 3 0", NEXT, "submit 3 a", NEXT, "head 4 200", "text 4 b",
          "stop 4", "end 4 0", NEXT, "submit 4 a", NEXT, "head 5 500", "end 5 0", NEXT, "submit 5 a", NEXT,
