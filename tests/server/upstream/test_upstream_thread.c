@@ -376,7 +376,7 @@ static void test_looks(void)
          "list 2 x", "later 8000", NEXT, "later 0.7", NEXT, "later 0.3", NEXT, "later 1100", NEXT,
          "list 3 other", "later 999", NEXT, "later 1", NEXT, "end 4 5 gone", "later 8999", NEXT);
     PLAY("no memory to look", &ONE, NEXT, "end 0 5 gone", "later 1000", "nostart", NEXT, "later 500", NEXT,
-         "later 500", NEXT, "list 1", NEXT);
+         "later 500", NEXT, "list 1", NEXT, "later 10000", NEXT, "head 2 200", "data 2 {\"data\":");
 }
 
 static void test_answers(void)
