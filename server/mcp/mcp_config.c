@@ -332,9 +332,9 @@ static void read_server(mcp_config *c, const char *label, const json *entry)
         problem(s, "it must be an object with a command or a url");
         return;
     }
-    if (json_get(entry, "builtin")) {
+    if (json_typeof(json_get(entry, "builtin")) != JSON_NULL) {
         read_builtin(c, s, entry);
-    } else if (json_get(entry, "url")) {
+    } else if (json_typeof(json_get(entry, "url")) != JSON_NULL) {
         read_address(c, s, entry);
     } else {
         read_program(c, s, entry);
