@@ -59,7 +59,7 @@ static bool read_tokens(int64_t *out, char **rest)
 
 static bool read_rule(upstream_rule *r, char *text)
 {
-    *r = (upstream_rule){.prompt_tokens = -1, .queue = -1, .key = -1};
+    *r = (upstream_rule){.prompt_tokens = -1, .queue = -1};
     bool ok = strcmp(next_word(&text), "when") == 0;
     for (const char *joint = "and"; ok && strcmp(joint, "and") == 0;) {
         const char *what = next_word(&text);
@@ -129,7 +129,7 @@ const upstream_rule *upstream_rules_choose(const upstream_rules *r, const upstre
 {
     for (size_t i = 0; i < r->n; i++) {
         const upstream_rule *one = &r->items[i];
-        if (is_longer(one, c) && c->queue > one->queue && (one->key < 0 || c->key == one->key) &&
+        if (is_longer(one, c) && c->queue > one->queue && (one->key == 0 || c->key == one->key) &&
             (c->media || !one->media)) {
             return one;
         }

@@ -27,7 +27,7 @@ enum { UPSTREAM_RULES = 32 };
 
 typedef struct upstream_rule {
     int64_t prompt_tokens, queue; /* more than these; -1: whatever; UPSTREAM_CONTEXT */
-    int64_t key;                  /* the client has this one, counted from 1; -1: any, or none */
+    int64_t key;                  /* the client has this one, counted from 1; 0: any, or none */
     bool media;                   /* only with images or videos */
     const char *model;
     char *text; /* as it was written, for people */

@@ -232,6 +232,10 @@ static void test_rules(void)
     CHECK_STR(choose((upstream_case){.queue = 2, .key = 3}), "-");
     CHECK_STR(choose((upstream_case){.queue = 3, .key = 2}), "-");
     CHECK_STR(choose((upstream_case){.queue = 6, .key = 2}), "any");
+    take_rules("when key 1 use first");
+    CHECK_STR(choose((upstream_case){.key = 1}), "first");
+    CHECK_STR(choose((upstream_case){.key = 2}), "-");
+    CHECK_STR(choose((upstream_case){.key = 0}), "-");
     take_rules("when prompt_tokens >context and media use a/b");
     CHECK_STR(choose((upstream_case){.prompt_tokens = 2, .context = 1, .media = true}), "a/b");
     CHECK_STR(choose((upstream_case){.prompt_tokens = 2, .context = 1}), "-");

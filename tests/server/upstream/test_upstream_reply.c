@@ -312,6 +312,10 @@ static void test_calls(void)
     CHECK_STR(STREAMED(DELTA("\"tool_calls\":[" CALL("0", "\"name\":\"f\",\"arguments\":\"{\"") "]")
                            DELTA("\"tool_calls\":[" CALL("0", "\"name\":\"f\",\"arguments\":\"}\"") "]") END),
               "call:f|args:{}|end:|stop; 2");
+    /* A number with the first piece alone: the others go on with it. */
+    CHECK_STR(STREAMED(DELTA("\"tool_calls\":[" CALL("0", "\"name\":\"f\",\"arguments\":\"{\"") "]")
+                           DELTA("\"tool_calls\":[{\"function\":{\"arguments\":\"}\"}}]") END),
+              "call:f|args:{}|end:|stop; 2");
     /* Text behind a call ends it. */
     CHECK_STR(
         STREAMED(DELTA("\"tool_calls\":[" CALL("0", "\"name\":\"f\"") "]") DELTA("\"content\":\"a\"") END),
