@@ -163,6 +163,15 @@ static void test_errors(void)
     CHECK_STR(CHAT(422, "{\"detail\":\"in detail\"}"), "invalid upstream_refused: gpu: in detail");
     CHECK_STR(CHAT(422, "{\"error\":\"a text\"}"), "invalid upstream_refused: gpu: a text");
     CHECK_STR(CHAT(422, "{}"), "invalid upstream_refused: gpu: gives no reason");
+    /* A number in the error counts where the status is none. */
+    CHECK_STR(CHAT(400, "{\"error\":{\"message\":\"m\",\"code\":404}}"), "invalid upstream_refused: gpu: m");
+    CHECK_STR(CHAT(200, "{\"error\":{\"message\":\"m\",\"code\":399}}"),
+              "upstream_failed: gpu failed (500): m");
+    CHECK_STR(CHAT(200, "{\"error\":{\"message\":\"m\",\"code\":400}}"), "invalid upstream_refused: gpu: m");
+    CHECK_STR(CHAT(200, "{\"error\":{\"message\":\"m\",\"code\":599}}"),
+              "upstream_failed: gpu failed (599): m");
+    CHECK_STR(CHAT(200, "{\"error\":{\"message\":\"m\",\"code\":600}}"),
+              "upstream_failed: gpu failed (500): m");
     CHECK_STR(CHAT(422, "<html>"), "invalid upstream_refused: gpu: gives no reason");
     CHECK_STR(ERROR(401, "\"message\":\"m\""), "upstream_refused: gpu refuses the key of this server (401)");
     CHECK_STR(ERROR(403, "\"message\":\"m\""), "upstream_refused: gpu refuses the key of this server (403)");
