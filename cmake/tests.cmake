@@ -300,7 +300,7 @@ target_link_options(test_serve_status PRIVATE ${failing})
 set(failing serve_on_loading serve_on_loaded serve_on_preview serve_on_upstreams serve_on_history_reply serve_handle_message
     serve_on_written serve_advance_switch prep_is_idle warm_on_event net_wake)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
-target_link_options(test_serve_messages PRIVATE ${failing})
+target_link_options(test_serve_inbox PRIVATE ${failing})
 set(failing clock_ms clock_unix_s memory_share_heaps load_bar_begin notify_open notify_close net_port net_set_timer net_poll
     signal sigaction serve_open_parts serve_close_parts pthread_create pthread_join pthread_mutex_init pthread_mutex_lock
     pthread_mutex_unlock pthread_cond_init pthread_cond_signal pthread_cond_wait)

@@ -1,5 +1,5 @@
 /* prep_waits: turns on one thread, where time, the processor and the locks are the test's: what is waited for and until when, who is
- * told, what is charged, and what each call leaves of every turn. A line of turns.txt is a story of steps; what stands behind ">"
+ * told, what is charged, and what each call leaves of every turn. A line of prep_waits.txt is a story of steps; what stands behind ">"
  * happens while the step before it waits, and where nothing is left to happen, nobody wants it any more. */
 #include <errno.h>
 #include <pthread.h>
@@ -186,7 +186,7 @@ static void tell(void *ctx, bytes *to, const char *line, size_t len)
 
 int main(void)
 {
-    recorded_answers(PARLEY_SOURCE_DIR "/tests/server/service/turns.txt", tell, NULL);
+    recorded_answers(PARLEY_SOURCE_DIR "/tests/server/service/prep_waits.txt", tell, NULL);
     one_fails("calloc", 1);
     CHECK(!prep_turns_create(1));
     CHECK(one_fails_over());

@@ -1,4 +1,4 @@
-/* serve_messages: who gets what workers, the loader and the engine say, in which order, and what is done behind all of it. Those
+/* serve_inbox: who gets what workers, the loader and the engine say, in which order, and what is done behind all of it. Those
  * who get it are the test. */
 #include "tests/check.h"
 #include "tests/server/service/made_serve.h"
