@@ -318,6 +318,32 @@ target_link_options(test_serve_routes PRIVATE ${failing})
 set(failing file_store_list file_store_get file_store_delete file_store_open metrics_request net_send_reply)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_serve_files PRIVATE ${failing})
+set(failing clock_ms clock_unix_s hash_random_id hash_random_u64 net_want_write net_abort net_close_socket metrics_request
+    engine_get_status file_store_get_options upstreams_write_rules serve_take_ack serve_socket_upload serve_start_answer
+    serve_cancel_answer serve_control_answer serve_find_response serve_no_response response_store_put response_store_remove
+    responses_reply_catch_up responses_reply_progress responses_reply_stats)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+foreach(program test_serve_socket test_serve_messages)
+    target_link_options(${program} PRIVATE ${failing})
+endforeach()
+set(failing clock_ms log_write serve_find_follower serve_drop_answer answer_bytes shares_is_over shares_add shares_note_gone
+    shares_is_gone ledger_get_status response_store_bytes response_store_tick)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_kept PRIVATE ${failing})
+set(failing log_write net_want_write serve_add_reader serve_socket_error serve_send_error serve_begin_stream serve_send_whole
+    serve_drop_answer serve_is_repeat_gone serve_fail_answer serve_stop_answer)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_idempotency PRIVATE ${failing})
+set(failing serve_queue_frame serve_tell_completed net_want_write serve_pace serve_begin_upload serve_step_upload uploads_find
+    uploads_find_handle uploads_drop upload_written uploads_finish upload_chunk file_sink_error)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_socket_uploads PRIVATE ${failing})
+set(failing clock_unix_s serve_send_body serve_send_error serve_write_file file_store_get_options file_store_link
+    file_store_expire uploads_begin uploads_find uploads_assemble uploads_drop uploads_expire uploads_step serve_tell_ended
+    serve_form_waiting file_sink_waiting file_sink_poll net_pause write_queue_has_news serve_chunks_written serve_form_written
+    serve_ack_all serve_tick_previews)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_uploads PRIVATE ${failing})
 target_link_options(test_serve_heads PRIVATE -Wl,--wrap=serve_begin_form,--wrap=clock_ms)
 set(failing calloc file_store_get_options uploads_find uploads_open_file file_sink_open file_sink_add file_sink_queued
     file_sink_waiting file_sink_poll file_sink_is_idle file_sink_error file_sink_take file_sink_drop upload_part_begin

@@ -60,8 +60,8 @@ void serve_socket_error(serve *s, conn *c, const api_error *e, const char *event
                         const char *response_id)
 {
     bytes text, extra;
-    bytes_init(&text, 16384);
-    bytes_init(&extra, 4096);
+    bytes_init(&text, SERVE_SMALL_REPLY_BYTES);
+    bytes_init(&extra, SERVE_SMALL_REPLY_BYTES);
     append_member(&extra, "event_id", event_id);
     bytes_printf(&text, "{\"type\":\"error\",\"status\":%d,\"error\":", e->status);
     api_error_write(&text, e, bytes_str(&extra));
@@ -504,7 +504,7 @@ static void on_ping(serve *s, conn *c, const envelope *v, const json *root)
 {
     const json *t = json_get(root, "t");
     bytes text;
-    bytes_init(&text, SERVE_SMALL_MESSAGE_BYTES * 2);
+    bytes_init(&text, SERVE_SMALL_REPLY_BYTES);
     bytes_append_str(&text, "{\"type\":\"pong\"");
     append_member(&text, "event_id", v->event_id);
     bytes_append_str(&text, ",\"t\":");
@@ -539,8 +539,8 @@ static void dispatch(serve *s, conn *c, json_doc **doc, bytes *message)
         on_count(s, c, &v, message, doc);
     } else if (c->is_extended && strcmp(v.type, "ping") == 0) {
         on_ping(s, c, &v, root);
-    } else if (c->is_extended && serve_socket_upload(s, c, v.type, root, v.event_id)) {
-        return;
+    } else if (c->is_extended) {
+        serve_socket_upload(s, c, v.type, root, v.event_id);
     } /* other types are from a later version of the protocol: ignored */
 }
 

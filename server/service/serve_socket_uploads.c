@@ -39,7 +39,7 @@ static void append_event_id(bytes *out, const char *event_id)
 static void say_completed(serve *s, conn *c, const upload *up, const stored_file *f, const char *event_id)
 {
     bytes text;
-    bytes_init(&text, 65536);
+    bytes_init(&text, SERVE_SMALL_REPLY_BYTES);
     bytes_append_str(&text, "{\"type\":\"upload.completed\"");
     append_event_id(&text, event_id);
     bytes_append_char(&text, ',');
@@ -62,8 +62,8 @@ static void say_error(serve *s, conn *c, const upload *up, const char *event_id,
                       bool is_gap)
 {
     bytes text, extra;
-    bytes_init(&text, 16384);
-    bytes_init(&extra, 4096);
+    bytes_init(&text, SERVE_SMALL_REPLY_BYTES);
+    bytes_init(&extra, SERVE_SMALL_REPLY_BYTES);
     append_event_id(&extra, event_id);
     if (is_gap) {
         bytes_printf(&extra, ",\"expected\":%llu", (unsigned long long)up->received);
@@ -83,7 +83,7 @@ static void say_error(serve *s, conn *c, const upload *up, const char *event_id,
 static void fail_upload(serve *s, conn *c, upload *up, const char *event_id, const api_error *e)
 {
     bytes text;
-    bytes_init(&text, 16384);
+    bytes_init(&text, SERVE_SMALL_REPLY_BYTES);
     bytes_printf(&text, "{\"type\":\"upload.failed\",\"upload_id\":\"%s\"", up->id);
     append_event_id(&text, event_id);
     bytes_append_str(&text, ",\"error\":");
@@ -174,7 +174,7 @@ static void on_create(serve *s, conn *c, const json *root, const char *event_id)
     }
     up->conn = c->id;
     bytes text;
-    bytes_init(&text, 16384);
+    bytes_init(&text, SERVE_SMALL_REPLY_BYTES);
     bytes_append_str(&text, "{\"type\":\"upload.created\"");
     append_event_id(&text, event_id);
     bytes_append_char(&text, ',');
@@ -261,25 +261,25 @@ static void on_cancel(serve *s, conn *c, upload *up, const char *event_id)
     fail_upload(s, c, up, event_id, &e);
 }
 
-bool serve_socket_upload(serve *s, conn *c, const char *type, const json *root, const char *event_id)
+void serve_socket_upload(serve *s, conn *c, const char *type, const json *root, const char *event_id)
 {
     static const char PREFIX[] = "upload.";
     if (strncmp(type, PREFIX, sizeof PREFIX - 1) != 0) {
-        return false;
+        return;
     }
     const char *verb = type + sizeof PREFIX - 1;
     const bool completes = strcmp(verb, "complete") == 0, cancels = strcmp(verb, "cancel") == 0;
     if (strcmp(verb, "create") == 0) {
         on_create(s, c, root, event_id);
-        return true;
+        return;
     }
     if (!completes && !cancels && strcmp(verb, "resume") != 0) {
-        return false;
+        return;
     }
     upload *up = uploads_find(&s->uploads, c->scope, json_str(json_get(root, "upload_id"), ""));
     if (!up || up->kind != UPLOAD_BY_CHUNKS) {
         say_unknown(s, c, event_id);
-        return true;
+        return;
     }
     up->conn = c->id; /* whoever spoke last hears of it */
     up->gap_told = false;
@@ -294,7 +294,6 @@ bool serve_socket_upload(serve *s, conn *c, const char *type, const json *root, 
     } else {
         ack(s, up);
     }
-    return true;
 }
 
 /* ---- chunks ---- */

@@ -54,6 +54,8 @@ enum {
     SERVE_MAX_READERS = 32,            /* responses one socket follows */
     SERVE_MAX_UNFINISHED = 8,          /* unfinished responses of one socket */
     SERVE_SMALL_MESSAGE_BYTES = 16384, /* parsed on the loop thread */
+    /* what is answered to one, with words of it: each letter may take six */
+    SERVE_SMALL_REPLY_BYTES = 8 * SERVE_SMALL_MESSAGE_BYTES,
     /* Documents of larger bodies are read again when their model is there: the wait is long, and they
      * take several times as much. */
     SERVE_HELD_DOCUMENT = 1 << 20,
@@ -430,8 +432,8 @@ void serve_status_changed(serve *s);
 void serve_write_video(bytes *out, const engine_info *info);
 
 /* serve_socket_uploads.c */
-/* A message whose type begins with "upload."; false if it is not understood. */
-bool serve_socket_upload(serve *s, conn *c, const char *type, const json *root, const char *event_id);
+/* Takes a message whose type begins with "upload."; others are not its affair. */
+void serve_socket_upload(serve *s, conn *c, const char *type, const json *root, const char *event_id);
 void serve_on_binary(void *ctx, uint64_t id, const void *data, size_t n);
 /* Writes an acknowledgement that is due on this socket; false if none is. */
 bool serve_take_ack(serve *s, conn *c, bytes *out);
