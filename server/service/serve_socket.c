@@ -195,7 +195,7 @@ void serve_on_open(void *ctx, uint64_t id, bool extended)
     metrics_request(&s->metrics, "responses_ws_open", 101);
     if (extended) {
         greet(s, c);
-        c->status_seen = s->status_version - 1; /* the state follows at once */
+        c->status_seen = ~s->status_version; /* another one: the state follows at once */
     }
 }
 
@@ -313,7 +313,7 @@ net_pull serve_socket_pull(serve *s, conn *c, bytes *out)
     /* Round robin, so that one long replay does not hold up the other lanes. */
     for (int tries = c->n_readers; tries > 0; tries--) {
         int i = c->next_reader % c->n_readers;
-        bool gone = false;
+        bool gone;
         bool found = take_from_reader(s, c, &c->readers[i], out, &gone);
         if (gone) {
             remove_reader(c, i);

@@ -214,7 +214,7 @@ void serve_tell_ended(serve *s, upload *up, const api_error *failure)
     up->ack_due = false;
     up->told = up->received;
     if (failure) {
-        const char *first = asked.len > 0 && asked.data[0] == '+' ? asked.data + 1 : NULL;
+        const char *first = bytes_str(&asked)[0] == '+' ? asked.data + 1 : NULL;
         fail_upload(s, c, up, first, failure);
     }
     for (size_t at = 0, n = 0; c && at < asked.len; at += strlen(asked.data + at) + 1, n++) {

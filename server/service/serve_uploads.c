@@ -91,8 +91,8 @@ err_code serve_begin_upload(serve *s, uint64_t scope, const json *root, upload_k
                             stored_file *known, err_detail *d)
 {
     file_facts facts;
-    uint64_t n_bytes = 0;
-    bool has_hash = false;
+    uint64_t n_bytes;
+    bool has_hash;
     uint8_t hash[HASH_BYTES];
     *out = NULL;
     known->id[0] = '\0';

@@ -177,10 +177,11 @@ static void test_resume(void)
 /* Wherever in their tables a socket and its answer stand. */
 static void test_places(void)
 {
-    for (uint64_t n = 0; n < 32; n++) {
+    static const uint64_t IDS[] = {62, 17}; /* they come to the first and the last place of a table */
+    for (size_t k = 0; k < ARRAY_LEN(IDS); k++) {
         serve *s = begin("a place");
-        s->next_answer = n;
-        conn *c = socket_of(s, n + 1, true);
+        s->next_answer = IDS[k] - 1;
+        conn *c = socket_of(s, IDS[k], true);
         answer_of(s, c, 0);
         serve_status_changed(s);
         message(s, c, "{\"type\":\"response.cancel\"}");

@@ -10,13 +10,14 @@ static char some[1];
 static upload *found; /* by uploads_find and uploads_find_handle */
 static uint64_t written;
 static err_code disk, begun, finishes, chunk; /* what fails */
+static bool says_nothing;                     /* what fails does not say why */
 static bool is_known;                         /* an upload that begins is a file at once */
 static uint64_t n_taken;                      /* of a chunk */
 static bool was_cut;                          /* the last message that was sent */
 
 static err_code say_err(err_code err, err_detail *d, const char *name)
 {
-    return err == ERR_OK ? ERR_OK : err_set_param(d, err, "x", name, "the %s", name);
+    return err == ERR_OK || says_nothing ? err : err_set_param(d, err, "x", name, "the %s", name);
 }
 
 WRAP(void, serve_queue_frame, (serve * s, conn *c, const bytes *text), (void)s; was_cut = text->failed;
@@ -55,7 +56,7 @@ static serve *begin(const char *what)
     found = NULL;
     written = n_taken = 0;
     disk = begun = finishes = chunk = ERR_OK;
-    is_known = false;
+    is_known = says_nothing = false;
     ask_begin("\n%s", what);
     return s;
 }
@@ -170,6 +171,9 @@ static void test_written(void)
         written = up.received;
         disk = ERR_IO;
         serve_chunks_written(s, &up);
+        disk = ERR_LIMIT;
+        says_nothing = true;
+        serve_chunks_written(s, &up);
         made_end(s);
     }
 }
@@ -200,6 +204,7 @@ static void test_create(void)
             up.conn = 0;
             is_known = with == 1;
             begun = with == 2 ? ERR_INVALID : with == 3 ? ERR_LIMIT : ERR_OK;
+            says_nothing = with == 3 && named;
             message(s, c, "upload.create", "{\"bytes\":7}", named ? "e\"v" : NULL);
             say_upload(&up);
             made_end(s);
@@ -227,6 +232,7 @@ static void test_verbs(void)
                 up.file.was_known = named;
                 found = state == 3 ? NULL : &up;
                 finishes = state == 5 ? ERR_INVALID : ERR_OK;
+                says_nothing = named;
                 message(s, c, TYPES[i], i == 0 ? "{\"upload_id\":\"up_1\"}" : "{}", named ? "ev" : NULL);
                 say_upload(&up);
                 if (up.asked.len > 0) {
@@ -438,6 +444,7 @@ static void test_chunks(void)
         send_chunk(s, 3, 1, 1, CASES[i].flags, CASES[i].offset, "abc");
         say_upload(&up);
         ask("%d bytes counted", (int)s->metrics.upload_bytes);
+        says_nothing = true;
         written--; /* not all of it is on the disk */
         send_chunk(s, 3, 1, 1, CASES[i].flags, CASES[i].offset, "abc");
         say_upload(&up);
