@@ -139,7 +139,13 @@ static void test_sockets(void)
         ask("%d times", (int)s->metrics.ws_resumes);
         made_end(s);
     }
-    serve *s = begin("a socket that is gone");
+    serve *s = begin("a socket that reads only that");
+    conn *c = client_of(s, 3, 0);
+    c->is_socket = true;
+    c->readers[c->n_readers++].answer = named(s, true, "n")->id;
+    CHECK(serve_attach_replay(s, named(s, true, "n")));
+    made_end(s);
+    s = begin("a socket that is gone");
     named(s, true, "n");
     CHECK(serve_attach_replay(s, named(s, true, "n")));
     made_end(s);
