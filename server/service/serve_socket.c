@@ -60,11 +60,12 @@ void serve_socket_error(serve *s, conn *c, const api_error *e, const char *event
                         const char *response_id)
 {
     bytes text, extra;
-    bytes_init(&text, SERVE_SMALL_REPLY_BYTES);
-    bytes_init(&extra, SERVE_SMALL_REPLY_BYTES);
+    bytes_init(&text, s->opt->max_unread);
+    bytes_init(&extra, s->opt->max_unread);
     append_member(&extra, "event_id", event_id);
     bytes_printf(&text, "{\"type\":\"error\",\"status\":%d,\"error\":", e->status);
     api_error_write(&text, e, bytes_str(&extra));
+    bytes_fail_as(&text, &extra);
     append_member(&text, "stream_id", stream_id);
     append_member(&text, "response_id", response_id);
     bytes_append_char(&text, '}');
@@ -174,7 +175,7 @@ static void write_session(bytes *out, const serve *s, const char *type)
 static void greet(serve *s, conn *c)
 {
     bytes text;
-    bytes_init(&text, 16384);
+    bytes_init(&text, s->opt->max_unread);
     write_session(&text, s, "session.created");
     serve_queue_frame(s, c, &text);
     bytes_deinit(&text);
@@ -419,7 +420,7 @@ static void on_count(serve *s, conn *c, const envelope *v, bytes *message, json_
 void serve_socket_count(serve *s, conn *c, const char *event_id, const bytes *reply)
 {
     bytes text;
-    bytes_init(&text, 4096);
+    bytes_init(&text, s->opt->max_unread);
     bytes_append_str(&text, "{\"type\":\"input_tokens\"");
     append_member(&text, "event_id", event_id);
     bytes_printf(&text, ",\"n_ctx\":%d,", s->info ? s->info->n_ctx : 0);
@@ -504,7 +505,7 @@ static void on_ping(serve *s, conn *c, const envelope *v, const json *root)
 {
     const json *t = json_get(root, "t");
     bytes text;
-    bytes_init(&text, SERVE_SMALL_REPLY_BYTES);
+    bytes_init(&text, s->opt->max_unread);
     bytes_append_str(&text, "{\"type\":\"pong\"");
     append_member(&text, "event_id", v->event_id);
     bytes_append_str(&text, ",\"t\":");

@@ -39,7 +39,7 @@ static void append_event_id(bytes *out, const char *event_id)
 static void say_completed(serve *s, conn *c, const upload *up, const stored_file *f, const char *event_id)
 {
     bytes text;
-    bytes_init(&text, SERVE_SMALL_REPLY_BYTES);
+    bytes_init(&text, s->opt->max_unread);
     bytes_append_str(&text, "{\"type\":\"upload.completed\"");
     append_event_id(&text, event_id);
     bytes_append_char(&text, ',');
@@ -62,14 +62,15 @@ static void say_error(serve *s, conn *c, const upload *up, const char *event_id,
                       bool is_gap)
 {
     bytes text, extra;
-    bytes_init(&text, SERVE_SMALL_REPLY_BYTES);
-    bytes_init(&extra, SERVE_SMALL_REPLY_BYTES);
+    bytes_init(&text, s->opt->max_unread);
+    bytes_init(&extra, s->opt->max_unread);
     append_event_id(&extra, event_id);
     if (is_gap) {
         bytes_printf(&extra, ",\"expected\":%llu", (unsigned long long)up->received);
     }
     bytes_printf(&text, "{\"type\":\"error\",\"status\":%d,\"error\":", e->status);
     api_error_write(&text, e, bytes_str(&extra));
+    bytes_fail_as(&text, &extra);
     if (up) {
         bytes_printf(&text, ",\"upload_id\":\"%s\"", up->id);
     }
@@ -83,7 +84,7 @@ static void say_error(serve *s, conn *c, const upload *up, const char *event_id,
 static void fail_upload(serve *s, conn *c, upload *up, const char *event_id, const api_error *e)
 {
     bytes text;
-    bytes_init(&text, SERVE_SMALL_REPLY_BYTES);
+    bytes_init(&text, s->opt->max_unread);
     bytes_printf(&text, "{\"type\":\"upload.failed\",\"upload_id\":\"%s\"", up->id);
     append_event_id(&text, event_id);
     bytes_append_str(&text, ",\"error\":");
@@ -174,7 +175,7 @@ static void on_create(serve *s, conn *c, const json *root, const char *event_id)
     }
     up->conn = c->id;
     bytes text;
-    bytes_init(&text, SERVE_SMALL_REPLY_BYTES);
+    bytes_init(&text, s->opt->max_unread);
     bytes_append_str(&text, "{\"type\":\"upload.created\"");
     append_event_id(&text, event_id);
     bytes_append_char(&text, ',');

@@ -54,8 +54,6 @@ enum {
     SERVE_MAX_READERS = 32,            /* responses one socket follows */
     SERVE_MAX_UNFINISHED = 8,          /* unfinished responses of one socket */
     SERVE_SMALL_MESSAGE_BYTES = 16384, /* parsed on the loop thread */
-    /* what is answered to one, with words of it: each letter may take six */
-    SERVE_SMALL_REPLY_BYTES = 8 * SERVE_SMALL_MESSAGE_BYTES,
     /* Documents of larger bodies are read again when their model is there: the wait is long, and they
      * take several times as much. */
     SERVE_HELD_DOCUMENT = 1 << 20,

@@ -18,7 +18,7 @@
 
 static char some[1];
 static double now_ms;
-static int n_ids;
+static int n_ids, n_rules;
 static answer *found;     /* by serve_find_response */
 static answer *started;   /* by serve_start_answer; NULL: it refuses */
 static bool ack_due, put; /* what serve_take_ack and response_store_put say */
@@ -40,7 +40,7 @@ WRAP(void, engine_get_status, (engine * e, engine_status *out), CHECK((char *)e 
 WRAP(const file_store_options *, file_store_get_options, (const file_store *fs), (void)fs;
      static const file_store_options FILES = {.max_bytes = 5000000000}; return &FILES;)
 WRAP(void, upstreams_write_rules, (const upstreams *u, bytes *out), CHECK((const char *)u == some);
-     bytes_append_str(out, ",\"rules\":1");)
+     bytes_printf(out, ",\"rules\":%0*d", n_rules, 1);)
 WRAP(bool, serve_take_ack, (serve * s, conn *c, bytes *out), (void)s; (void)c; const bool was = ack_due;
      ack_due = false; bytes_append_str(out, was ? "an ack" : ""); return was;)
 WRAP(void, serve_socket_upload,
@@ -97,6 +97,7 @@ static inline serve *begin(const char *what)
     controlled = ERR_OK;
     now_ms = 1000.0;
     n_ids = 0;
+    n_rules = 1;
     snprintf(s->model_name, sizeof s->model_name, "ash");
     snprintf(s->wanted.name, sizeof s->wanted.name, "oak");
     snprintf(s->load_stage, sizeof s->load_stage, "weights");

@@ -87,33 +87,52 @@ static void test_errors(void)
         pull_all(s, c);
     }
     made_end(s);
+}
 
-    /* What a small message says comes back whole, also where each of its letters takes six. */
+/* What a small message says comes back whole, also where each of its letters takes six; or the socket is closed. */
+static void test_long(void)
+{
     static const char *const FORMS[] = {
         "{\"type\":\"response.cancel\",\"event_id\":\"%s\"}",
         "{\"type\":\"response.cancel\",\"response_id\":\"%s\"}",
         "{\"type\":\"ping\",\"t\":\"%s\"}",
     };
-    s = begin("long ids come back whole");
-    c = socket_of(s, 3, true);
-    for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
-        char id[16001];
-        memset(id, 0x7f, 16000);
-        id[16000] = '\0';
-        bytes m = bytes_empty(1 << 20), out = bytes_empty(1 << 20);
-        bytes_printf(&m, FORMS[i], id);
-        asked.failed = true; /* what is asked with it is too long to be written */
-        serve_on_message(s, c->id, &m);
-        asked.failed = false;
-        CHECK_INT(serve_socket_pull(s, c, &out), NET_PULL_MORE);
-        json_doc *doc = NULL;
-        err_detail d;
-        CHECK_OK(json_parse(&doc, bytes_str(&out), out.len, LIMIT_JSON_DEPTH, &d), d);
-        json_free(doc);
-        CHECK(out.len > 6 * 16000);
-        bytes_deinit(&m);
-        bytes_deinit(&out);
+    for (int is_small = 0; is_small < 2; is_small++) {
+        serve *s = begin(is_small ? "long ids, and no room for them" : "long ids come back whole");
+        conn *c = socket_of(s, 3, true);
+        made_options.max_unread = is_small ? 20000 : made_options.max_unread;
+        for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
+            char id[16001];
+            memset(id, 'x', 16000);
+            memset(id, 0x7f, is_small ? 1000 : 16000);
+            id[16000] = '\0';
+            bytes m = bytes_empty(1 << 20), out = bytes_empty(1 << 20);
+            bytes_printf(&m, FORMS[i], id);
+            asked.failed = true; /* what is asked with it is too long to be written */
+            serve_on_message(s, c->id, &m);
+            asked.failed = false;
+            CHECK_INT(serve_socket_pull(s, c, &out), is_small ? NET_PULL_IDLE : NET_PULL_MORE);
+            json_doc *doc = NULL;
+            err_detail d;
+            CHECK_INT(json_parse(&doc, bytes_str(&out), out.len, LIMIT_JSON_DEPTH, &d),
+                      is_small ? ERR_INVALID : ERR_OK);
+            json_free(doc);
+            CHECK(is_small || out.len > 6 * 16000);
+            bytes_deinit(&m);
+            bytes_deinit(&out);
+        }
+        made_end(s);
     }
+    /* The rules by which requests go to other servers may be many. */
+    serve *s = begin("a long greeting");
+    made_conn(s, 3)->frames = bytes_empty(1 << 24);
+    s->upstreams = (upstreams *)some;
+    n_rules = 30000;
+    serve_on_open(s, 3, true);
+    bytes out = bytes_empty(1 << 20);
+    CHECK_INT(serve_socket_pull(s, serve_conn(s, 3), &out), NET_PULL_MORE);
+    CHECK(out.len > 30000);
+    bytes_deinit(&out);
     made_end(s);
 }
 
@@ -268,7 +287,7 @@ static void test_add(void)
     }
     CHECK(!serve_add_reader(c, 99, 0));
     c->readers[4].progress_seen = c->readers[4].stats_seen = 7;
-    CHECK(serve_add_reader(c, 14, 0)); /* anew */
+    CHECK(serve_add_reader(c, 10, 0) && serve_add_reader(c, 14, 0)); /* anew */
     CHECK_INT(c->n_readers, SERVE_MAX_READERS);
     for (int i = 0; i < SERVE_MAX_READERS; i++) {
         CHECK_INT(c->readers[i].answer, i + 10);
@@ -441,6 +460,7 @@ int main(void)
 {
     test_frames();
     test_errors();
+    test_long();
     test_open();
     test_capabilities();
     test_status();
