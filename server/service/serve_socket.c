@@ -552,7 +552,7 @@ void serve_on_message(void *ctx, uint64_t id, bytes *message)
     if (!c) {
         return;
     }
-    envelope nothing = {0};
+    static const envelope nothing;
     if (message->len > SERVE_SMALL_MESSAGE_BYTES) {
         on_create(s, c, &nothing, message, NULL); /* only this type may be large; prep checks it */
         return;

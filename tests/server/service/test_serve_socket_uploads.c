@@ -216,8 +216,9 @@ static void test_create(void)
 
 static void test_verbs(void)
 {
-    static const char *const TYPES[] = {"upload.complete", "upload.cancel",    "upload.resume",  "upload.",
-                                        "upload.other",    "upload.completed", "uploads.cancel", "later"};
+    static const char *const TYPES[] = {"upload.complete", "upload.cancel", "upload.resume",
+                                        "upload.",         "upload.other",  "upload.completed",
+                                        "uploads.cancel",  "upload_cancel", "later"};
     for (int state = 0; state < 6; state++) {
         for (int named = 0; named < 2; named++) {
             static const char *const STATES[] = {"pending", "ending",   "completed",
@@ -428,6 +429,12 @@ static void test_chunks(void)
         {.what = "behind a gap that was told", .bytes = 9, .offset = 5, .gap_told = true, .err = ERR_INVALID},
         {.what = "no memory", .bytes = 9, .received = 2, .offset = 2, .taken = 1, .err = ERR_INVALID},
         {.what = "the disk fails", .bytes = 9, .received = 2, .offset = 2, .taken = 2, .err = ERR_IO},
+        {.what = "it may not be written",
+         .bytes = 9,
+         .received = 2,
+         .offset = 2,
+         .taken = 2,
+         .err = ERR_LIMIT},
         {.what = "the gap is over", .bytes = 9, .offset = 2, .taken = 3, .gap_told = true},
     };
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
