@@ -416,6 +416,11 @@ set(failing decoder_begin decoder_forward mtp_forward drafter_note drafter_flush
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_engine_transcripts PRIVATE ${failing})
 target_link_options(test_numa PRIVATE -Wl,--wrap=calloc,--wrap=pthread_create,--wrap=pthread_setaffinity_np)
+# The editor of a line, the history and the terminal behind them.
+set(failing isatty ioctl eventfd open close sigaction setlocale write poll read el_init el_end el_resize el_set el_get
+    el_insertstr el_gets history_init history_end history)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_chat_line_calls PRIVATE ${failing})
 target_link_options(test_chat_line PRIVATE -Wl,--wrap=read,--wrap=eventfd,--wrap=el_insertstr,--wrap=el_init,--wrap=history_init)
 target_link_options(test_options PRIVATE -Wl,--wrap=arena_create,--wrap=arena_alloc,--wrap=arena_calloc,--wrap=arena_strdup
     -Wl,--wrap=access,--wrap=file_read)

@@ -33,8 +33,8 @@ typedef struct paste {
 
 struct chat_line {
     bool is_typed;
-    const char *history_file;
-    EditLine *edit; /* NULL: a pipe */
+    const char *history_file; /* NULL: lines are not kept, or there is no such file */
+    EditLine *edit;           /* NULL: a pipe */
     History *history;
     const char *prompt;
     bool was_stopped;
@@ -207,7 +207,7 @@ static bool keep_paste(chat_line *l, bytes *text)
     }
     l->n_pastes++;
     l->paste_bytes += text->len;
-    *text = bytes_empty(0); /* the paste owns it */
+    *text = (bytes){0}; /* the paste owns it */
     return true;
 }
 
@@ -374,24 +374,25 @@ bool chat_line_is_typed(const chat_line *l)
 
 /* ---- beginning and end ---- */
 
-static err_code open_history(chat_line *l, err_detail *detail)
+static err_code open_history(chat_line *l, const char *file, err_detail *detail)
 {
     HistEvent event;
     history(l->history, &event, H_SETSIZE, HISTORY_LINES);
     history(l->history, &event, H_SETUNIQUE, 1);
-    if (!l->history_file) {
+    if (!file) {
         return ERR_OK;
     }
-    const int fd = open(l->history_file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    const int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
-        return err_set(detail, ERR_IO, "--input-history %s: %s", l->history_file, strerror(errno));
+        return err_set(detail, ERR_IO, "--input-history %s: %s", file, strerror(errno));
     }
     close(fd);
-    history(l->history, &event, H_LOAD, l->history_file); /* of an empty file nothing is read */
+    l->history_file = file;
+    history(l->history, &event, H_LOAD, file); /* of an empty file nothing is read */
     return ERR_OK;
 }
 
-static err_code open_editor(chat_line *l, err_detail *detail)
+static err_code open_editor(chat_line *l, const char *history_file, err_detail *detail)
 {
     const char *term = getenv("TERM");
     const unsigned short n = columns_of(STDOUT_FILENO);
@@ -418,7 +419,7 @@ static err_code open_editor(chat_line *l, err_detail *detail)
     el_set(l->edit, EL_BIND, "\\e\\n", "chat-newline", NULL);
     el_set(l->edit, EL_BIND, "\\e[200~", "chat-paste", NULL);
     el_set(l->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
-    return open_history(l, detail);
+    return open_history(l, history_file, detail);
 }
 
 err_code chat_line_open(chat_line **out, const char *history_file, err_detail *detail)
@@ -434,7 +435,6 @@ err_code chat_line_open(chat_line **out, const char *history_file, err_detail *d
     if (wake_fd < 0) {
         return err_set(detail, ERR_IO, "no terminal can be waited for: %s", strerror(errno));
     }
-    l->history_file = history_file;
     l->is_typed = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     setlocale(LC_CTYPE, "");
     if (MB_CUR_MAX == 1) {
@@ -443,7 +443,7 @@ err_code chat_line_open(chat_line **out, const char *history_file, err_detail *d
     for (size_t i = 0; i < ARRAY_LEN(SIGNALS); i++) {
         sigaction(SIGNALS[i], &action, NULL);
     }
-    return l->is_typed ? open_editor(l, detail) : ERR_OK;
+    return l->is_typed ? open_editor(l, history_file, detail) : ERR_OK;
 }
 
 void chat_line_close(chat_line *l)
@@ -452,7 +452,7 @@ void chat_line_close(chat_line *l)
     if (!l) {
         return;
     }
-    if (l->history && l->history_file) {
+    if (l->history_file) {
         history(l->history, &event, H_SAVE, l->history_file);
     }
     if (l->edit) {
