@@ -434,6 +434,10 @@ set(failing isatty arena_strdup readlink fork mkdtemp hub_place_find hub_cache_f
     pull_bars_tick pull_bars_end command_print local_server_get local_server_process pidfd_open pidfd_send_signal poll)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_command_calls PRIVATE ${failing})
+set(failing mkdtemp rmdir unlink fork getpid getppid setsid prctl signal open close dup2 unsetenv _exit command_serve waitpid kill
+    local_server_get local_reply_deinit)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_own_server PRIVATE ${failing})
 target_link_options(test_context_fit PRIVATE -Wl,--wrap=arena_calloc,--wrap=engine_get_info,--wrap=gen_request_get_info
     -Wl,--wrap=gen_request_free)
 set(failing calloc malloc write pthread_create open fcntl pread)

@@ -31,6 +31,7 @@ static bool make_folder(own_server *s)
             }
         }
     }
+    s->folder[0] = '\0';
     return false;
 }
 
@@ -74,8 +75,9 @@ err_code own_server_start(own_server *s, const options *o, err_detail *detail)
         _exit(serve(s, o, parent));
     }
     if (s->pid < 0) {
-        (void)rmdir(s->folder);
-        return err_set(detail, ERR_IO, "no server can be started: %s", strerror(errno));
+        const err_code err = err_set(detail, ERR_IO, "no server can be started: %s", strerror(errno));
+        own_server_stop(s);
+        return err;
     }
     return ERR_OK;
 }
