@@ -359,6 +359,11 @@ target_link_options(test_load_bar PRIVATE -Wl,--wrap=isatty,--wrap=clock_ms)
 target_link_options(test_net_replies PRIVATE -Wl,--wrap=lws_rx_flow_control,--wrap=sendmsg,--wrap=sendfile)
 target_link_options(test_net_unread PRIVATE -Wl,--wrap=ioctl,--wrap=getsockopt)
 target_link_options(test_sandbox PRIVATE -Wl,--wrap=syscall,--wrap=prctl)
+# What processes of hub_jobs ask of the system, and the hub they ask.
+set(failing clock_ms fork _exit socketpair pipe2 close close_range fcntl open dup2 signal prctl waitpid pthread_create poll recv
+    send sendmsg recvmsg write read hub_place_find hub_pull hub_cache_remove hub_cache_find)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_hub_jobs_calls PRIVATE ${failing})
 target_link_options(test_hub_client PRIVATE -Wl,--wrap=http_client_poll)
 target_link_options(test_preview PRIVATE -Wl,--wrap=file_store_open,--wrap=engine_get_info,--wrap=engine_preview
     -Wl,--wrap=media_copier_preview)
