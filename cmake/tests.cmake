@@ -364,6 +364,10 @@ set(failing clock_ms fork _exit socketpair pipe2 close close_range fcntl open du
     send sendmsg recvmsg write read hub_place_find hub_pull hub_cache_remove hub_cache_find)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_hub_jobs_calls PRIVATE ${failing})
+set(failing clock_ms http_client_create http_client_destroy http_client_start http_client_stop http_client_poll hub_blob_open
+    hub_blob_close hub_blob_check_some hub_blob_add hub_blob_restart hub_blob_finish)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_hub_client_calls PRIVATE ${failing})
 target_link_options(test_hub_client PRIVATE -Wl,--wrap=http_client_poll)
 target_link_options(test_preview PRIVATE -Wl,--wrap=file_store_open,--wrap=engine_get_info,--wrap=engine_preview
     -Wl,--wrap=media_copier_preview)

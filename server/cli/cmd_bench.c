@@ -406,7 +406,7 @@ static err_code count_patches(bench *b, const bytes *file, int32_t *n, err_detai
 static err_code measure_image(bench *b, bench_report *r, err_detail *detail)
 {
     const engine_info *info = engine_get_info(b->e);
-    double ms[3] = {0};
+    double ms[3];
     int32_t n = 0;
     bytes file = bytes_empty(LIMIT_BODY_BYTES);
     err_code err = make_image(&file) ? count_patches(b, &file, &n, detail)
