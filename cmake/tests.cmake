@@ -368,6 +368,10 @@ set(failing clock_ms http_client_create http_client_destroy http_client_start ht
     hub_blob_close hub_blob_check_some hub_blob_add hub_blob_restart hub_blob_finish)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_hub_client_calls PRIVATE ${failing})
+set(failing open close flock fstat lstat pread pwrite ftruncate fsync rename hash_stream_create hash_stream_create_git
+    hash_stream_add hash_stream_end hash_stream_destroy)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_hub_blob_calls PRIVATE ${failing})
 target_link_options(test_hub_client PRIVATE -Wl,--wrap=http_client_poll)
 target_link_options(test_preview PRIVATE -Wl,--wrap=file_store_open,--wrap=engine_get_info,--wrap=engine_preview
     -Wl,--wrap=media_copier_preview)

@@ -47,16 +47,17 @@ struct chat_line {
 
 /* By the handlers, which any thread of a library may run: who waits for a key is woken by wake_fd (-1: nobody
  * does). */
-static atomic_int interrupted, resized, ended, wake_fd = -1;
+static atomic_bool interrupted, resized, ended;
+static atomic_int wake_fd = -1;
 
 static void on_signal(int number)
 {
     const int kept = errno;
     const uint64_t one = 1;
     if (number == SIGWINCH) {
-        resized = 1;
+        resized = true;
     } else {
-        interrupted = 1; /* an answer that comes stops, too */
+        interrupted = true; /* an answer that comes stops, too */
         ended = ended || number != SIGINT;
     }
     const ssize_t written = write(wake_fd, &one, sizeof one);
@@ -76,7 +77,7 @@ static unsigned short columns_of(int fd)
 static void take_resize(chat_line *l)
 {
     const unsigned short n = columns_of(STDOUT_FILENO);
-    resized = 0;
+    resized = false;
     if (l->edit && n >= CHAT_LINE_COLUMNS_MIN) {
         el_resize(l->edit);
         el_set(l->edit, EL_REFRESH);
@@ -97,7 +98,7 @@ static bool fill(chat_line *l, bool *is_interrupt)
             return false;
         }
         if (interrupted) {
-            interrupted = 0;
+            interrupted = false;
             *is_interrupt = true;
             return true;
         }
@@ -355,7 +356,7 @@ static chat_line_end read_plain(chat_line *l, bytes *out)
 chat_line_end chat_line_read(chat_line *l, const char *prompt, bytes *out)
 {
     bytes_clear(out);
-    interrupted = 0; /* what was pressed during the answer was for it */
+    interrupted = false; /* what was pressed during the answer was for it */
     return l->edit ? read_typed(l, prompt, out) : read_plain(l, out);
 }
 
@@ -363,7 +364,7 @@ bool chat_line_take_interrupt(chat_line *l)
 {
     (void)l;
     const bool was = interrupted;
-    interrupted = 0;
+    interrupted = false;
     return was;
 }
 

@@ -84,7 +84,10 @@ err_code hub_blob_open(hub_blob *b, const char *repo_dir, const char *locks_dir,
     if (!b->hash) {
         return no_memory(detail);
     }
-    return b->before <= file->size || hub_blob_restart(b) ? ERR_OK : refused(detail, b->part);
+    if (b->before <= file->size || hub_blob_restart(b)) {
+        return ERR_OK;
+    }
+    return b->hash ? refused(detail, b->part) : no_memory(detail);
 }
 
 void hub_blob_close(hub_blob *b)
