@@ -172,9 +172,10 @@ static err_code run(chat_client *c, exchange *x, http_order *order, bool *stoppe
 err_code chat_client_ask(chat_client *c, const char *body, size_t n, const chat_hooks *hooks,
                          chat_result *out, err_detail *detail)
 {
-    char url[CHAT_URL_MAX + 32];
+    static const char PATH[] = "/chat/completions";
+    char url[sizeof c->server.base + sizeof PATH];
     exchange x = {.hooks = hooks};
-    snprintf(url, sizeof url, "%s/chat/completions", c->server.base);
+    snprintf(url, sizeof url, "%s%s", c->server.base, PATH);
     http_order order = {.url = url, .body = body, .n_body = n, .silence_s = LIMIT_REQUEST_TIMEOUT_S};
     *out = (chat_result){0};
     upstream_reply_init(&x.reply, "the server", c->key, UPSTREAM_CHAT);
@@ -215,12 +216,13 @@ static const char *choose_model(const json *list)
 
 err_code chat_client_model(chat_client *c, bytes *out, err_detail *detail)
 {
-    char url[CHAT_URL_MAX + 32];
+    static const char PATH[] = "/models";
+    char url[sizeof c->server.base + sizeof PATH];
     bytes text = bytes_empty(LIST_BYTES);
     exchange x = {.document = &text};
     json_doc *doc = NULL;
     bool stopped = false;
-    snprintf(url, sizeof url, "%s/models", c->server.base);
+    snprintf(url, sizeof url, "%s%s", c->server.base, PATH);
     http_order order = {.url = url, .timeout_s = LIST_S};
     err_code err = run(c, &x, &order, &stopped, detail);
     if (!err &&

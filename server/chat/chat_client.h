@@ -16,8 +16,10 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "server/media/fetch.h"
 
-enum { CHAT_URL_MAX = 4200, CHAT_SOCKET_MAX = 108 };
+/* The longest address, with /v1 behind it. */
+enum { CHAT_URL_MAX = FETCH_URL_MAX + sizeof "/v1" - 1, CHAT_SOCKET_MAX = 108 };
 
 /* Where a server is. */
 typedef struct chat_server {

@@ -242,6 +242,7 @@ long __wrap_syscall(long number, ...)
         const char *name =
             strncmp(path, folder_root, strlen(folder_root)) == 0 ? path + strlen(folder_root) : path;
         CHECK(a[1] == 1 && (int)a[3] == 0);
+        CHECK((fcntl(rule.fd, F_GETFL) & O_PATH) && fcntl(rule.fd, F_GETFD) == FD_CLOEXEC);
         CHECK(n_rules < ARRAY_LEN(rules));
         if (n_rules < ARRAY_LEN(rules)) {
             snprintf(rules[n_rules++], sizeof *rules, "%.100s: %#llx", name,

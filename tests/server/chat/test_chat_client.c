@@ -14,7 +14,7 @@
 #include "tests/server/made_up_server.h"
 
 static const char *says; /* what the server answers */
-static char asked[4096]; /* of the last request: its line, key and body */
+static char asked[8192]; /* of the last request: its line, key and body */
 static int n_asked;
 
 static const char *answer(int server, const char *head, const char *body)
@@ -235,6 +235,29 @@ static err_code model_once(void *c)
     return err;
 }
 
+/* The longest address that is taken is asked whole. */
+static void test_longest(const char *server)
+{
+    char text[CHAT_URL_MAX];
+    chat_server at;
+    snprintf(text, sizeof text, "%s/", server);
+    memset(text + strlen(text), 'x', sizeof text - strlen(text));
+    for (size_t n = CHAT_URL_MAX - 1; n <= CHAT_URL_MAX; n++) {
+        text[n - strlen("/v1")] = '\0';
+        CHECK_INT(chat_server_parse(&at, text, &detail), n < CHAT_URL_MAX ? ERR_OK : ERR_INVALID);
+        text[n - strlen("/v1")] = 'x';
+    }
+    text[CHAT_URL_MAX - 1 - strlen("/v1")] = '\0';
+    CHECK_OK(chat_server_parse(&at, text, &detail), detail);
+    CHECK_INT(strlen(at.base), CHAT_URL_MAX - 1);
+    chat_client *c = chat_client_create(&at, NULL);
+    CHECK_OK(ask_once(c), detail);
+    CHECK_HAS(asked, "x/v1/chat/completions HTTP/1.1|");
+    CHECK_OK(model_once(c), detail);
+    CHECK_HAS(asked, "x/v1/models HTTP/1.1|");
+    chat_client_destroy(c);
+}
+
 static err_code create_once(void *server)
 {
     chat_client *c = chat_client_create(server, NULL);
@@ -367,6 +390,7 @@ int main(void)
     CHECK_STR(asked, "0 GET /v1/models HTTP/1.1|Authorization: Bearer secret|");
     test_kept(c);
     test_short_memory(c, &tcp);
+    test_longest(url);
     chat_client_destroy(c);
 
     snprintf(url, sizeof url, "unix:%s", path);
