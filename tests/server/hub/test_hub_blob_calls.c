@@ -11,13 +11,14 @@
 
 #include "tests/recorded.h"
 
-enum { FIRST_FD = 900, LAST_FD = 999 };
+enum { FIRST_FD = 900 };
 
 static bytes all;
-static const char *failing;         /* the call that fails */
-static int next_fd, n_hashes, left; /* left: how often it does not before */
-static int64_t disk_size, part;     /* of what lies there; most that one read or write takes */
-static const char *content = "";    /* what is read at its beginning */
+static const char *failing;               /* the call that fails */
+static int first_fd = FIRST_FD, step = 1; /* of two descriptors */
+static int next_fd, n_hashes, left;       /* left: how often it does not before */
+static int64_t disk_size, part;           /* of what lies there; most that one read or write takes */
+static const char *content = "";          /* what is read at its beginning */
 
 static bool fails(const char *call)
 {
@@ -38,14 +39,14 @@ int __wrap_open(const char *path, int flags, ...)
     }
     bytes_printf(&all, "  open %s%s %o\n", path,
                  flags == (O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW) ? "" : "?", mode);
-    return fails(strstr(path, ".lock") ? "open lock" : "open part") ? -1 : next_fd++;
+    return fails(strstr(path, ".lock") ? "open lock" : "open part") ? -1 : (next_fd += step) - step;
 }
 
 int __real_close(int fd);
 int __wrap_close(int fd);
 int __wrap_close(int fd)
 {
-    if (fd < FIRST_FD || fd > LAST_FD) {
+    if (fd != first_fd && fd != first_fd + step) {
         return __real_close(fd);
     }
     bytes_printf(&all, "  close %d\n", fd);
@@ -63,7 +64,7 @@ int __real_fstat(int fd, struct stat *out);
 int __wrap_fstat(int fd, struct stat *out);
 int __wrap_fstat(int fd, struct stat *out)
 {
-    if (fd < FIRST_FD) {
+    if (fd != first_fd && fd != first_fd + step) {
         return __real_fstat(fd, out);
     }
     bytes_printf(&all, "  fstat %d\n", fd);
@@ -185,7 +186,7 @@ static void tell(const hub_blob *b)
 static bool begin(hub_blob *b, const char *why)
 {
     err_detail d = {0};
-    next_fd = FIRST_FD;
+    next_fd = first_fd;
     n_hashes = 0;
     bytes_printf(&all, "==== opens: %s\n", why);
     const err_code err = hub_blob_open(b, "/hub/repo", "/hub/locks", &file, &d);
@@ -245,6 +246,13 @@ static void test_opens(hub_blob *b)
     begin(b, "there is more than all, and no second hash");
     end(b);
     disk_size = 0;
+    for (first_fd = 0; first_fd < 2; first_fd++) {
+        step = first_fd ? -1 : 1;
+        begin(b, "descriptors that are as good as any");
+        end(b);
+    }
+    first_fd = FIRST_FD;
+    step = 1;
     file.is_large = false;
     begin(b, "a small file");
     end(b);
