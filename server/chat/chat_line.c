@@ -196,8 +196,8 @@ static bool keep_paste(chat_line *l, bytes *text)
     if (!memory_grow(&l->pastes, &l->cap_pastes, l->n_pastes + 1, 8, sizeof *l->pastes)) {
         return false;
     }
-    for (size_t i = 0; i < text->len; i++) {
-        n_lines += text->data[i] == '\n';
+    for (const char *at = text->data; (at = strchr(at, '\n')); at++) { /* there is no zero in it */
+        n_lines++;
     }
     paste *p = &l->pastes[l->n_pastes];
     *p = (paste){.text = *text};

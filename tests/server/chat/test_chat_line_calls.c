@@ -497,6 +497,7 @@ static void test_typed(void)
     READS("one that is stopped", "Px", "!INT", "\r");
     READS("one whose terminal goes", "Px", "!end");
     READS("one whose signs come late", "Px\033\033[20", "1~\r");
+    READS("one that begins as its end does", "P[201~x\033[201~\r");
     READS("a name of none", "[pasted 7: no]\r");
     READS("Ctrl-C", "ab", "!INT", "!INT");
     READS("Ctrl-C later", "!again", "!INT", "never read");
