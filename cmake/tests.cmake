@@ -344,6 +344,27 @@ set(failing clock_unix_s serve_send_body serve_send_error serve_write_file file_
     serve_ack_all serve_tick_previews)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_serve_uploads PRIVATE ${failing})
+set(failing clock_ms log_write engine_get_info engine_close catalog_count catalog_at catalog_find catalog_refresh)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+foreach(program test_serve_switch test_serve_turns test_serve_models test_serve_residents)
+    target_link_options(${program} PRIVATE ${failing})
+endforeach()
+set(failing serve_status_changed engine_get_status engine_open serve_open_beside serve_close_lent serve_on_unloaded
+    serve_tick_residents serve_unload serve_end_previews net_set_timer net_port net_send_reply load_bar_show load_bar_end
+    catalog_set_error catalog_hide_folder upstreams_is_named access_scope_of_key memory_available realpath
+    loop_message_create calloc serve_new_answer warm_create warm_run pthread_create pthread_join notify_send serve_post
+    serve_fail_answer serve_fail_answer_from serve_drop_answer serve_prepare_answer)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_switch PRIVATE ${failing})
+target_link_options(test_serve_turns PRIVATE ${failing})
+set(failing net_send_reply serve_started_at upstreams_write_models upstreams_write_model realloc json_parse hub_jobs_place
+    hub_jobs_write hub_jobs_start hub_jobs_cancel hub_jobs_look hub_cache_find hub_cache_list catalog_offer catalog_withdraw
+    catalog_open)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_models PRIVATE ${failing})
+set(failing serve_status_changed serve_start_loader engine_open ledger_get_status ledger_set_limit)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(test_serve_residents PRIVATE ${failing})
 target_link_options(test_serve_heads PRIVATE -Wl,--wrap=serve_begin_form,--wrap=clock_ms)
 set(failing calloc file_store_get_options uploads_find uploads_open_file file_sink_open file_sink_add file_sink_queued
     file_sink_waiting file_sink_poll file_sink_is_idle file_sink_error file_sink_take file_sink_drop upload_part_begin

@@ -121,10 +121,8 @@ static bool take_scopes(serve *s)
 
 bool serve_start_loader(serve *s)
 {
-    if (s->opt->warm_prompts && !s->load.only_closes && !take_scopes(s)) {
-        return false;
-    }
-    s->load.loaded = loop_message_create(LOOP_LOADED, 0);
+    const bool is_whole = !s->opt->warm_prompts || s->load.only_closes || take_scopes(s);
+    s->load.loaded = is_whole ? loop_message_create(LOOP_LOADED, 0) : NULL;
     s->loader_started = s->load.loaded && pthread_create(&s->loader, NULL, loader, s) == 0;
     if (!s->loader_started) {
         loop_message_free(s->load.loaded);
@@ -296,7 +294,7 @@ static void pump(serve *s)
         }
     }
     const answer *first = first_held(s, 0);
-    if (first && (!first->knows_model || is_behind(s, first))) {
+    if (first && is_behind(s, first)) {
         return; /* behind one that is still being read */
     }
     if (first && serve_find_model(s, first->opt.model, &s->wanted)) {
@@ -400,10 +398,11 @@ static void on_failed_load(serve *s, loop_message *m)
     api_error e;
     char reason[ERR_TEXT_MAX], name[REQUEST_MODEL_MAX];
     snprintf(name, sizeof name, "%s", s->wanted.name);
-    log_error("load", "%s: %s", name, m->detail.text[0] ? m->detail.text : err_name(m->code));
-    catalog_hide_folder(s->catalog, reason, sizeof reason, m->detail.text);
+    const char *why = m->detail.text[0] ? m->detail.text : err_name(m->code);
+    log_error("load", "%s: %s", name, why);
+    catalog_hide_folder(s->catalog, reason, sizeof reason, why);
     if (is_lasting(m->code)) {
-        catalog_set_error(s->catalog, name, m->code, m->detail.text);
+        catalog_set_error(s->catalog, name, m->code, why);
     }
     engine *before = m->engine ? m->engine : serve_take_resident(s, s->current.path);
     if (before) {
@@ -663,7 +662,8 @@ void serve_on_load_model(serve *s, conn *c, bytes *body)
     model_ref ref;
     char name[REQUEST_MODEL_MAX];
     serve_read_model(name, body);
-    if (!s->switching && s->phase != SERVE_EMPTY && !serve_is_ready(s, &e)) {
+    const bool waits = s->switching || s->phase == SERVE_EMPTY; /* for a model that is ready */
+    if ((s->phase == SERVE_DRAINING || !waits) && !serve_is_ready(s, &e)) {
         serve_send_error(s, c, &e);
         return;
     }
