@@ -109,7 +109,7 @@ static engine_options options_of(const serve *s, const model_ref *ref)
  * keys share or there are none. The keys may change while the model is loaded, so they are copied. */
 static bool take_scopes(serve *s)
 {
-    const size_t n = s->load.wanted.share_cache || s->access.n_keys == 0 ? 0 : s->access.n_keys;
+    const size_t n = s->load.wanted.share_cache ? 0 : s->access.n_keys;
     s->warm = s->warm ? s->warm : warm_create();
     s->load.scopes = calloc(n + 1, sizeof *s->load.scopes);
     s->load.n_scopes = n ? n : 1;

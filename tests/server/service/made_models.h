@@ -85,7 +85,7 @@ static const char *const MADE_FOLDERS[MADE_MODELS] = {"ash-1", "birch-1", "cedar
 static engine_info made_infos[MADE_MODELS];
 static catalog_model made_list[MADE_MODELS];
 static char made_paths[MADE_MODELS][32];
-static size_t made_listed; /* so many are in the list now */
+static size_t made_listed; /* so many are in the list now; above MADE_MODELS the same ones again */
 static size_t made_found;  /* so many when it is read again */
 
 static inline engine *made_engine(size_t i)
@@ -139,7 +139,7 @@ WRAP(const engine_info *, engine_get_info, (const engine *e),
 WRAP(void, engine_close, (engine * e), made_say("  closes %s\n", made_who(e));)
 WRAP(size_t, catalog_count, (const catalog *c), CHECK(c != NULL); return made_listed;)
 WRAP(const catalog_model *, catalog_at, (const catalog *c, size_t index), CHECK(c &&index < made_listed);
-     return &made_list[index];)
+     return &made_list[index % MADE_MODELS];)
 WRAP(void, catalog_refresh, (catalog * c), CHECK(c != NULL); made_say("  reads the list\n");
      made_listed = made_found;)
 

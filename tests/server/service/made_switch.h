@@ -31,7 +31,8 @@ WRAP(void, serve_status_changed, (serve * s), (void)s; made_say("  the status ch
 WRAP(void, engine_get_status, (engine * e, engine_status *out), CHECK(e != NULL); *out = engine_has;)
 WRAP(err_code, engine_open, (engine * *out, const engine_options *o, err_detail *d),
      made_say("  opens %s again\n", o->model_dir);
-     *out = made_engine(0); return open_before ? err_set(d, open_before, "it is away") : ERR_OK;)
+     *out = made_engine(0);
+     return open_before == ERR_CORRUPT ? err_set(d, open_before, "it is away") : open_before;)
 WRAP(err_code, serve_open_beside, (load_job * job, engine **out, err_detail *d),
      made_say("  opens %s\n", job->wanted.model_dir);
      *out = made_engine(1); return open_beside ? err_set(d, open_beside, "/m/birch: no good") : ERR_OK;)
@@ -100,6 +101,7 @@ void __wrap_notify_send(const notify *n, const char *format, ...)
 }
 
 WRAP(void, serve_post, (void *ctx, loop_message *m), (void)ctx; CHECK(n_posted < ARRAY_LEN(posted));
+     CHECK_INT(m->id, 0); /* of no answer */
      made_say("  says %s %s %.3f engine %s, %s %s\n", m->type == LOOP_LOADED ? "loaded" : "loading", m->stage,
               m->fraction, made_who(m->engine), err_name(m->code), m->detail.text);
      posted[n_posted++] = m;)
@@ -248,6 +250,21 @@ static inline answer *held(serve *s, uint64_t connection, const char *model)
     a->knows_model = model != NULL;
     snprintf(a->opt.model, sizeof a->opt.model, "%s", model ? model : "");
     return a;
+}
+
+/* The next answer stands in the first place of the table, which no walk may leave out. */
+static inline void next_is_first(serve *s)
+{
+    id_table t;
+    id_table_init(&t);
+    for (bool is_first = false; !is_first; s->next_answer++) {
+        const uint64_t id = s->next_answer + 1;
+        CHECK(id_table_put(&t, id, made_some));
+        is_first = t.entries[0].id == id;
+        id_table_remove(&t, id);
+    }
+    s->next_answer--;
+    id_table_deinit(&t);
 }
 
 #endif

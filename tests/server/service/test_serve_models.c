@@ -9,6 +9,8 @@
 static const hub_place PLACE = {.endpoint = "https://hub", .cache = "/cache"};
 
 static char version_reply[512];
+static int status; /* of the last reply */
+static size_t n_reply;
 static err_code list_error, find_error, open_error, job_error;
 static const char *find_text; /* NULL: there is none */
 static bool is_offered, is_cancelled;
@@ -16,6 +18,8 @@ static int done; /* the action that a job has ended with; -1: none has */
 
 static void note_reply(const net_reply *reply)
 {
+    status = reply->status;
+    n_reply = reply->body_bytes;
     snprintf(version_reply, sizeof version_reply, "%.*s", (int)reply->body_bytes, (const char *)reply->body);
     if (!strstr(version_reply, "\"version\"")) { /* which does not stay the same */
         made_say("  < %d %s%.*s\n", reply->status, reply->headers ? reply->headers : "",
@@ -305,6 +309,71 @@ static void test_ollama(void)
     made_end(s);
 }
 
+/* ---- how long a reply may be ---- */
+
+enum { MOST = 4 << 20 };
+
+/* The bytes of a list of n models; 0 if there is none. */
+static size_t ask(serve *s, const char *path, size_t n)
+{
+    conn *c = asks(s, NET_GET, path);
+    made_listed = made_found = n;
+    if (c->route->id == ROUTE_MODELS) {
+        serve_on_models(s, c);
+    } else {
+        serve_on_tags(s, c);
+    }
+    return status == 200 ? n_reply : 0;
+}
+
+/* As many models as fit are listed; with one more there is no list. */
+static void test_long(void)
+{
+    static const struct {
+        const char *path, *measured;
+        size_t model;
+    } CASES[] = {
+        {"/v1/models", "/v1/models", 1},
+        {"/api/tags", "/api/tags", 2}, /* which has failed: longer here than in the list it is made of */
+        {"/api/tags", "/v1/models", 1}};
+    made_is_silent = true;
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        serve *s = begin(NULL);
+        s->info = NULL;
+        s->n_shelf = 0;
+        s->home = (model_ref){0};
+        for (size_t k = 0; k < MADE_MODELS; k++) {
+            made_list[k] = made_list[CASES[i].model];
+        }
+        const size_t each = ask(s, CASES[i].measured, 11) - ask(s, CASES[i].measured, 10);
+        const size_t head =
+            i == 2 ? 1 : ask(s, CASES[i].measured, 10) - 10 * each; /* of brackets, no comma */
+        const size_t most = (MOST - head) / each;
+        CHECK(ask(s, CASES[i].path, most) > 0);
+        CHECK_INT(ask(s, CASES[i].path, most + 1), 0);
+        made_end(s);
+    }
+    serve *s = begin(NULL);
+    bytes text = bytes_empty(MOST + 1);
+    bytes_append_char(&text, 'x');
+    made_infos[0].template_text = bytes_str(&text);
+    show(s, "{\"model\":\"oak\"}");
+    const size_t head = n_reply - 1;
+    while (text.len < MOST - head) {
+        bytes_append_char(&text, 'x');
+    }
+    made_infos[0].template_text = bytes_str(&text);
+    for (int i = 0; i < 2; i++) {
+        show(s, "{\"model\":\"oak\"}");
+        CHECK_INT(status, i ? 503 : 200);
+        bytes_append_char(&text, 'x');
+        made_infos[0].template_text = bytes_str(&text);
+    }
+    bytes_deinit(&text);
+    made_end(s);
+    made_is_silent = false;
+}
+
 /* ---- a hub ---- */
 
 static serve *begin_hub(const char *what)
@@ -432,6 +501,7 @@ int main(void)
     test_names();
     test_list();
     test_ollama();
+    test_long();
     test_managers();
     test_hub();
     test_in_use();

@@ -287,6 +287,11 @@ static void test_pump(void)
         try_held(s);
         end(s);
     }
+    s = begin("the first of the table");
+    next_is_first(s);
+    held(s, 11, "oak");
+    try_held(s);
+    end(s);
     s = begin("what cannot be prepared");
     prepared = ERR_BUSY;
     held(s, 11, "oak");
@@ -340,6 +345,12 @@ static void test_sockets(void)
         try_held(s);
         end(s);
     }
+    s = begin("behind the first of the table");
+    next_is_first(s);
+    held(s, 11, NULL)->state = ANSWER_PREPARING;
+    held(s, 11, "oak");
+    try_held(s);
+    end(s);
     s = begin("the first waits for one that is read, so no model is wanted");
     held(s, 11, NULL)->state = ANSWER_PREPARING;
     held(s, 11, "birch");
@@ -382,6 +393,9 @@ static void test_finishing(void)
     }
     for (int i = 0; i < 10; i++) {
         serve *s = begin_switch("for answers", "elm");
+        if (i == 2) {
+            next_is_first(s);
+        }
         answer *a = held(s, 12, "oak");
         a->state = (answer_state)(i / 2);
         a->server = i % 2 ? "far" : NULL;
@@ -467,7 +481,7 @@ static void test_failed(void)
         open_beside = ERR_NOMEM;
         s->load.n_closed = i % 3 == 0 ? s->load.n_lent : i % 3 == 1 ? s->load.n_lent - 1 : 0;
         s->load.has_previous = i / 3 % 2;
-        open_before = i / 6 ? ERR_CORRUPT : ERR_OK;
+        open_before = i / 6 ? ERR_CORRUPT : i == 3 ? ERR_IO : ERR_OK;
         s->phase = i == 6 ? SERVE_DRAINING : s->phase;
         run_thread(s);
         end(s);

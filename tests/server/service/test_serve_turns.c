@@ -96,6 +96,7 @@ static void test_room(void)
         serve *s = begin(NULL);
         conn *c = client(s, 11, "/v1/chat/completions");
         made_options.n_queue = 4;
+        next_is_first(s);
         for (size_t i = 0; i < CASES[k].n; i++) {
             answer *a = held(s, 12, "birch");
             a->body = bytes_empty(1000);
