@@ -391,8 +391,8 @@ void serve_tick_hub(serve *s)
 
 void serve_on_hub(serve *s, conn *c)
 {
-    hub_kept *all = NULL;
-    size_t n = 0;
+    hub_kept *all;
+    size_t n;
     err_detail d = {0};
     api_error e;
     if (!may_manage(s, c)) {

@@ -16,6 +16,12 @@ static const char *find_text; /* NULL: there is none */
 static bool is_offered, is_cancelled;
 static int done; /* the action that a job has ended with; -1: none has */
 
+/* An error with a text; ERR_INVALID comes without. */
+static err_code in_words(err_code code, const char *text, err_detail *d)
+{
+    return code == ERR_OK || code == ERR_INVALID ? code : err_set(d, code, "%s", text);
+}
+
 static void note_reply(const net_reply *reply)
 {
     status = reply->status;
@@ -43,12 +49,12 @@ WRAP(
     } return false;)
 ONE_FAILS(void *, realloc, (void *p, size_t n), (p, n), NULL)
 ONE_FAILS(err_code, json_parse, (json_doc * *out, const char *text, size_t len, int max_depth, err_detail *d),
-          (out, text, len, max_depth, d), err_set(d, ERR_NOMEM, "no memory"))
+          (out, text, len, max_depth, d), ERR_INVALID)
 
 WRAP(const hub_place *, hub_jobs_place, (const hub_jobs *j), CHECK(j != NULL); return &PLACE;)
 WRAP(void, hub_jobs_write, (const hub_jobs *j, bytes *out), (void)j; bytes_append_str(out, "[\"jobs\"]");)
 WRAP(err_code, hub_jobs_start, (hub_jobs * j, hub_action action, const char *model, err_detail *d), (void)j;
-     made_say("  job %d of %s\n", action, model); return job_error ? err_set(d, job_error, "why") : ERR_OK;)
+     made_say("  job %d of %s\n", action, model); return in_words(job_error, "why", d);)
 WRAP(bool, hub_jobs_cancel, (hub_jobs * j, const char *model), (void)j; made_say("  cancels %s\n", model);
      return is_cancelled;)
 WRAP(
@@ -74,7 +80,7 @@ err_code __wrap_hub_cache_list(hub_kept **out, size_t *n, const char *cache, err
     static const char *const PATHS[] = {"/m/ash", "/m/birch", "/m/elm", "/m/away"};
     CHECK_STR(cache, "/cache");
     if (list_error) {
-        return err_set(d, list_error, "cannot be read");
+        return in_words(list_error, "cannot be read", d);
     }
     *n = ARRAY_LEN(PATHS);
     *out = calloc(*n, sizeof **out);
@@ -424,6 +430,8 @@ static void test_hub(void)
     s->catalog = NULL;
     list_error = ERR_CORRUPT;
     serve_on_hub(s, asks(s, NET_GET, "/v1/hub"));
+    list_error = ERR_INVALID;
+    serve_on_hub(s, asks(s, NET_GET, "/v1/hub"));
     made_end(s);
     s = begin("no hub");
     serve_tick_hub(s);
@@ -456,7 +464,7 @@ static void test_hub(void)
     for (int i = 0; i < 7; i++) {
         s = begin_hub("offers");
         find_error = i == 1 || i == 2 ? ERR_NOT_FOUND : ERR_OK;
-        find_text = i == 2 ? "there is none of that kind" : NULL;
+        find_text = i == 2 ? "?" : NULL; /* the shortest words */
         is_offered = i != 3;
         s->catalog = i > 3 ? NULL : s->catalog;
         open_error = i == 5 ? ERR_NOMEM : ERR_OK;

@@ -115,6 +115,15 @@ static void test_shelf(void)
     }
     made_end(s);
 
+    s = begin(NULL); /* the last one of a full shelf: what stands behind it stays */
+    s->memory_bytes = 777;
+    for (size_t i = 0; i < LIMIT_MODELS; i++) {
+        shelve(s, i + 1 < LIMIT_MODELS ? 1 : 3, (double)i);
+    }
+    CHECK(serve_take_resident(s, "/m/elm") == made_engine(3));
+    CHECK(s->n_shelf == LIMIT_MODELS - 1 && s->memory_bytes == 777);
+    made_end(s);
+
     for (size_t n_closed = 0; n_closed <= 2; n_closed++) {
         s = begin("all are closed at the end");
         fill(s);
@@ -136,6 +145,7 @@ static void test_pins(void)
     for (size_t n = 0; n <= ARRAY_LEN(PINNED); n++) {
         serve *s = begin(NULL);
         fill(s);
+        s->shelf[s->n_shelf].ref = made_ref(1); /* one that has left */
         pin(PINNED, n);
         made_say("%zu:", n);
         for (size_t i = 0; i < MADE_MODELS; i++) {
@@ -222,6 +232,7 @@ static void test_open(void)
             job.lent[k] = s->shelf[k];
             job.lent[k].n_bytes = CASES[i].each;
         }
+        job.lent[3].n_bytes = 5 * MIB; /* of a job before */
         engine *e = NULL;
         err_detail d = {0};
         opened = CASES[i].codes;

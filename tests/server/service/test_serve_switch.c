@@ -1,6 +1,7 @@
 /* serve_switch: how models are loaded and switched, step by step: who waits, who goes on, what the loader thread does and
  * says, and what the state is behind each step; recorded. The thread is the test's own. */
 #include <errno.h>
+#include <stdio_ext.h>
 
 #include "tests/said.h"
 #include "tests/server/service/made_switch.h"
@@ -33,6 +34,7 @@ static void hear_loaded(serve *s, loop_message *m)
     } else {
         serve_begin_ready(s);
     }
+    CHECK_INT(__fpending(stdout), 0); /* whoever waits for the line has it */
     said_end();
     made_say("  prints %.*s\n", (int)strcspn(said_out, "\n"), said_out);
     CHECK_STR(said_err, "");
@@ -171,7 +173,7 @@ static void test_loaded(void)
         s->phase = SERVE_LOADING;
         s->engine = NULL;
         loop_message m = {.type = LOOP_LOADED, .code = CODES[i / 2]};
-        snprintf(m.detail.text, sizeof m.detail.text, "%s", i % 2 ? "it is so" : "");
+        snprintf(m.detail.text, sizeof m.detail.text, "%s", i % 2 ? "?" : ""); /* the shortest words */
         hear_loaded(s, &m);
         end(s);
     }
@@ -486,16 +488,19 @@ static void test_failed(void)
         run_thread(s);
         end(s);
     }
-    serve *s = begin_switch("without words", "birch");
+    for (int i = 0; i < 2; i++) {
+        serve *s = begin_switch("in the shortest words, and without", "birch");
+        advance(s);
+        loop_message m = {
+            .type = LOOP_LOADED, .code = i ? ERR_IO : ERR_CORRUPT, .detail.text = {i ? '\0' : '?'}};
+        serve_on_loaded(s, &m);
+        tell(s);
+        loop_message_free(s->load.loaded);
+        end(s);
+    }
+    serve *s = begin_switch("with a model in the message", "birch");
     advance(s);
-    loop_message m = {.type = LOOP_LOADED, .code = ERR_IO};
-    serve_on_loaded(s, &m);
-    tell(s);
-    loop_message_free(s->load.loaded);
-    end(s);
-    s = begin_switch("with a model in the message", "birch");
-    advance(s);
-    m.engine = made_engine(3);
+    loop_message m = {.type = LOOP_LOADED, .code = ERR_IO, .engine = made_engine(3)};
     serve_on_loaded(s, &m);
     tell(s);
     loop_message_free(s->load.loaded);
