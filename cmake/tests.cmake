@@ -477,3 +477,4 @@ target_link_options(test_context_fit PRIVATE -Wl,--wrap=arena_calloc,--wrap=engi
 set(failing calloc malloc write pthread_create open fcntl pread)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_write_queue PRIVATE ${failing})
+target_link_options(test_opened PRIVATE -Wl,--wrap=open,--wrap=openat,--wrap=__openat_2,--wrap=fcntl)

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "tests/one_fails.h"
 #include "tests/open_files.h"
+#include "tests/open_flags.h"
 #include "tests/recorded.h"
 #include "tests/server/history/store.h"
 
@@ -61,6 +62,9 @@ ONE_FAILS(int, sqlite3_bind_blob64,
 ONE_FAILS(int, sqlite3_wal_checkpoint_v2, (sqlite3 * db, const char *name, int how, int *n_log, int *n_done),
           (db, name, how, n_log, n_done), sql_code)
 
+/* How each file was opened where nothing fails. */
+static char opened[1 << 13];
+
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...)
@@ -69,6 +73,13 @@ int __wrap_open(const char *path, int flags, ...)
     va_start(args, flags);
     const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
     va_end(args);
+    if (one_fails_counts) {
+        char text[OPEN_FLAGS_CHARS];
+        const size_t n = strlen(opened), root_chars = strlen(folder_root);
+        const size_t skip = strncmp(path, folder_root, root_chars) == 0 ? root_chars : 0;
+        snprintf(opened + n, sizeof opened - n, "\n      open DIR%.40s: %s", path + skip,
+                 open_flags(text, flags, mode));
+    }
     return one_fails_now("open") ? EIO_OF(-1) : __real_open(path, flags, mode);
 }
 
@@ -129,6 +140,13 @@ static void put_text(bytes *out, const char *text)
         bytes_printf(out, "%.*sDIR", (int)(dir - text), text);
     }
     bytes_append_str(out, text);
+}
+
+/* What was opened since the last call. */
+static void put_opened(bytes *out)
+{
+    bytes_append_str(out, opened);
+    opened[0] = '\0';
 }
 
 /* What was logged since the last call. */
@@ -558,6 +576,7 @@ static bool try_thing(history_store **st, size_t thing, const char *call, int n)
     if (had || !call) {
         put_outcome(&text, err, &d);
         bytes_append_str(&text, out.failed ? ", cut" : "");
+        put_opened(&text);
         put_log(&text);
         bytes_append_str(&text, out.len ? "\n      " : "");
         put_text(&text, bytes_str(&out));
@@ -627,6 +646,7 @@ static bool try_open(const char *what, const char *call, int n)
     if (had || !call) {
         CHECK((err == ERR_OK) == (st != NULL));
         put_outcome(&text, err, &d);
+        put_opened(&text);
         put_log(&text);
         if (!st) { /* the next one finds it sound */
             d = (err_detail){0};
