@@ -200,7 +200,8 @@ target_link_options(test_mcp_loop PRIVATE -Wl,--wrap=pthread_create,--wrap=pthre
 # Calls of the system and of SQLite that fail once.
 set(failing open mkdir flock fsync rename unlink unlinkat ftruncate posix_fallocate stat fstat fstatvfs opendir pread write
     malloc calloc realloc clock_gettime hash_random_id sqlite3_open_v2 sqlite3_prepare_v3 sqlite3_step sqlite3_exec
-    sqlite3_bind_int64 sqlite3_bind_text64 sqlite3_bind_blob64 sqlite3_wal_checkpoint_v2 sqlite3_errmsg)
+    sqlite3_bind_int64 sqlite3_bind_text64 sqlite3_bind_blob64 sqlite3_wal_checkpoint_v2 sqlite3_errmsg
+    history_check_room)
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_history_failures PRIVATE ${failing})
 set(failing open openat mkdir mkdirat flock fsync rename renameat symlinkat unlink unlinkat ftruncate stat lstat fstat statvfs

@@ -62,8 +62,8 @@ ONE_FAILS(int, sqlite3_bind_blob64,
 ONE_FAILS(int, sqlite3_wal_checkpoint_v2, (sqlite3 * db, const char *name, int how, int *n_log, int *n_done),
           (db, name, how, n_log, n_done), sql_code)
 
-/* How each file was opened where nothing fails. */
-static char opened[1 << 13];
+/* How each file was opened, and for how many bytes there was to be room, where nothing fails. */
+static char asked[1 << 13];
 
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
@@ -75,12 +75,23 @@ int __wrap_open(const char *path, int flags, ...)
     va_end(args);
     if (one_fails_counts) {
         char text[OPEN_FLAGS_CHARS];
-        const size_t n = strlen(opened), root_chars = strlen(folder_root);
+        const size_t n = strlen(asked), root_chars = strlen(folder_root);
         const size_t skip = strncmp(path, folder_root, root_chars) == 0 ? root_chars : 0;
-        snprintf(opened + n, sizeof opened - n, "\n      open DIR%.40s: %s", path + skip,
+        snprintf(asked + n, sizeof asked - n, "\n      open DIR%.40s: %s", path + skip,
                  open_flags(text, flags, mode));
     }
     return one_fails_now("open") ? EIO_OF(-1) : __real_open(path, flags, mode);
+}
+
+err_code __real_history_check_room(history_store *st, uint64_t n_bytes, err_detail *d);
+err_code __wrap_history_check_room(history_store *st, uint64_t n_bytes, err_detail *d);
+err_code __wrap_history_check_room(history_store *st, uint64_t n_bytes, err_detail *d)
+{
+    if (one_fails_counts) {
+        const size_t n = strlen(asked);
+        snprintf(asked + n, sizeof asked - n, "\n      room for %llu", (unsigned long long)n_bytes);
+    }
+    return __real_history_check_room(st, n_bytes, d);
 }
 
 /* Nobody waits for a disk: these are called by libraries, too. */
@@ -142,11 +153,11 @@ static void put_text(bytes *out, const char *text)
     bytes_append_str(out, text);
 }
 
-/* What was opened since the last call. */
-static void put_opened(bytes *out)
+/* What was opened and asked for since the last call. */
+static void put_asked(bytes *out)
 {
-    bytes_append_str(out, opened);
-    opened[0] = '\0';
+    bytes_append_str(out, asked);
+    asked[0] = '\0';
 }
 
 /* What was logged since the last call. */
@@ -576,7 +587,7 @@ static bool try_thing(history_store **st, size_t thing, const char *call, int n)
     if (had || !call) {
         put_outcome(&text, err, &d);
         bytes_append_str(&text, out.failed ? ", cut" : "");
-        put_opened(&text);
+        put_asked(&text);
         put_log(&text);
         bytes_append_str(&text, out.len ? "\n      " : "");
         put_text(&text, bytes_str(&out));
@@ -646,7 +657,7 @@ static bool try_open(const char *what, const char *call, int n)
     if (had || !call) {
         CHECK((err == ERR_OK) == (st != NULL));
         put_outcome(&text, err, &d);
-        put_opened(&text);
+        put_asked(&text);
         put_log(&text);
         if (!st) { /* the next one finds it sound */
             d = (err_detail){0};

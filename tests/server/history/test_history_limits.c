@@ -289,6 +289,35 @@ static void test_most(void)
     bytes_deinit(&text);
 }
 
+/* Both sides of what all of it may have, its files among it, and of what the database may have. */
+static void test_room(void)
+{
+    history_store *st = open_store("room", QUOTA);
+    err_detail d = {0};
+    run(st, "INSERT INTO files VALUES(7, x'00', 1000, 1), (8, x'01', 100, 1)");
+    const uint64_t of_database = database_used_bytes(st->db), used = of_database + 1100;
+    CHECK(of_database > 0 && of_database % 4096 == 0);
+    st->quota = used + 5;
+    CHECK_OK(history_check_room(st, 5, &d), d);
+    CHECK_INT(history_check_room(st, 6, &d), ERR_LIMIT);
+    CHECK_STR(d.name, "history_full");
+    st->quota = used;
+    CHECK_OK(history_check_room(st, 0, &d), d);
+    CHECK_INT(history_check_room(st, 1, &d), ERR_LIMIT);
+    st->quota = used - 1;
+    CHECK_INT(history_check_room(st, 0, &d), ERR_LIMIT);
+    st->quota = 3 << 20;
+    CHECK_INT(history_check_room(st, QUOTA, &d), ERR_LIMIT);
+    CHECK_STR(d.text,
+              "there is no room for this on the server: its history may take 3 MiB (--history-quota); delete "
+              "chats you no longer need");
+    st->database_quota = of_database;
+    CHECK_OK(history_check_room(st, 1, &d), d);
+    st->database_quota = of_database - 1;
+    CHECK_INT(history_check_room(st, 0, &d), ERR_LIMIT);
+    history_store_close(st);
+}
+
 static void test_cursors(void)
 {
     static const char *const WRONG[] = {"x", "_", "5", "_6", "5_", "5_6x", "5x_6", "5_x"};
@@ -355,6 +384,7 @@ int main(void)
     test_sizes();
     test_statements();
     test_most();
+    test_room();
     test_cursors();
     test_odd_folders();
     CHECK_DONE();
