@@ -8,9 +8,20 @@
 
 enum { LONG = 9000 };
 
+/* Which byte has come last where a form comes byte by byte and that is to be said; 0: it is not. */
+static size_t now;
+
+static void say_when(bytes *out)
+{
+    if (now) {
+        bytes_printf(out, " @%zu ", now);
+    }
+}
+
 static err_code on_field(void *ctx, const multipart_field *f, err_detail *d)
 {
     (void)d;
+    say_when(ctx);
     bytes_printf(ctx, " [%s%s%s]", f->name, f->is_file ? " in " : "", f->is_file ? f->filename : "");
     return ERR_OK;
 }
@@ -18,6 +29,7 @@ static err_code on_field(void *ctx, const multipart_field *f, err_detail *d)
 static err_code on_data(void *ctx, const void *data, size_t n, err_detail *d)
 {
     (void)d;
+    say_when(ctx);
     bytes_append(ctx, data, n);
     return ERR_OK;
 }
@@ -25,6 +37,7 @@ static err_code on_data(void *ctx, const void *data, size_t n, err_detail *d)
 static err_code on_end(void *ctx, err_detail *d)
 {
     (void)d;
+    say_when(ctx);
     bytes_append_str(ctx, ".");
     return ERR_OK;
 }
@@ -79,6 +92,33 @@ static const char *const TYPES[] = {
     "text/plain",
     "",
 };
+
+static const char *const STATES[] = {[MULTIPART_PREAMBLE] = "preamble",
+                                     [MULTIPART_BOUNDARY] = "boundary",
+                                     [MULTIPART_HEADERS] = "headers",
+                                     [MULTIPART_DATA] = "data",
+                                     [MULTIPART_END] = "end"};
+
+/* When each part of a form is handed on: as soon as it cannot be anything else. */
+static void tell_when(bytes *out, const char *what, const char *text, size_t len)
+{
+    multipart m;
+    err_detail d = {0};
+    err_code err = ERR_OK;
+    const multipart_sink sink = {.ctx = out, .begin = on_field, .data = on_data, .end = on_end};
+    bytes_printf(out, "when of %s:", what);
+    CHECK(multipart_init(&m, TYPE, &sink));
+    for (now = 1; now <= len && !err; now++) {
+        const multipart_state before = m.state;
+        err = multipart_feed(&m, text + now - 1, 1, &d);
+        if (err || m.state != before) {
+            bytes_printf(out, " @%zu %s", now, err ? err_name(err) : STATES[m.state]);
+        }
+    }
+    now = 0;
+    bytes_printf(out, " and %zu held\n", m.held.len);
+    multipart_deinit(&m);
+}
 
 /* Values of Content-Disposition. */
 static const char *const DISPOSITIONS[] = {
@@ -185,6 +225,9 @@ int main(void)
         tell(&out, FORMS[i].what, TYPE, FORMS[i].text, strlen(FORMS[i].text));
     }
     tell_bounds(&out);
+    for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
+        tell_when(&out, FORMS[i].what, FORMS[i].text, strlen(FORMS[i].text));
+    }
     recorded_check("server/media/multipart.txt", bytes_str(&out));
     bytes_deinit(&out);
     CHECK_DONE();
