@@ -376,7 +376,8 @@ target_link_options(test_serve_forms PRIVATE ${failing})
 target_link_options(test_serve_history PRIVATE -Wl,--wrap=history_submit,--wrap=history_job_create,--wrap=net_send_reply
     -Wl,--wrap=serve_queue_frame,--wrap=serve_on_extended)
 target_link_options(test_chat_screen PRIVATE -Wl,--wrap=isatty)
-target_link_options(test_serve_dialects PRIVATE -Wl,--wrap=engine_find_named,--wrap=clock_unix_s,--wrap=hash_random_id)
+target_link_options(test_serve_dialects PRIVATE -Wl,--wrap=engine_find_named,--wrap=clock_unix_s,--wrap=hash_random_id
+    -Wl,--wrap=clock_ms)
 target_link_options(test_load_bar PRIVATE -Wl,--wrap=isatty,--wrap=clock_ms)
 target_link_options(test_net_replies PRIVATE -Wl,--wrap=lws_rx_flow_control,--wrap=sendmsg,--wrap=sendfile)
 target_link_options(test_net_unread PRIVATE -Wl,--wrap=ioctl,--wrap=getsockopt)

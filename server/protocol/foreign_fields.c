@@ -1,13 +1,14 @@
 #include "server/protocol/foreign_fields.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/compiler.h"
 
 typedef enum where { EVERYWHERE, IN_COMPLETIONS, IN_CHATS } where;
 
-/* Numbers from low to high ask for nothing, and true and false as 1 and 0; so do texts in words, of
- * an object its type, and whatever is empty. */
+/* Numbers from low to high ask for nothing (NAN: none do), and true and false as 1 and 0; so do texts in
+ * words, of an object its type, and whatever is empty. */
 typedef struct foreign_field {
     const char *name;
     double low, high;
@@ -82,7 +83,7 @@ static const foreign_field FIELDS[] = {
     {"response_fields", 0, 0, NULL, "replies are whole", EVERYWHERE},
     {"n_probs", 0, 0, NULL, "send logprobs", EVERYWHERE},
     {"post_sampling_probs", 0, 0, NULL, "logprobs are the model's own", EVERYWHERE},
-    {"prompt_logprobs", 1, 0, NULL, "logprobs are those of the answer", EVERYWHERE},
+    {"prompt_logprobs", NAN, NAN, NULL, "logprobs are those of the answer", EVERYWHERE},
     {"echo", 0, 0, NULL, "the client has the messages", IN_CHATS},
 };
 

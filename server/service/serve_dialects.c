@@ -120,13 +120,23 @@ static void delta_completion(const serve *s, answer *a)
     bytes_clear(&a->logprobs);
 }
 
-static void progress_chat(const serve *s, answer *a)
+static void write_progress(const serve *s, answer *a, const char *object)
 {
     if (a->opt.return_progress && a->opt.stream && a->phase == GEN_PHASE_PREFILL) {
         const chat_reply_meta meta = chat_meta(s, a);
-        chat_reply_progress(&a->sse, &meta, a->total, a->cached, a->processed,
+        chat_reply_progress(&a->sse, &meta, object, a->total, a->cached, a->processed,
                             clock_ms() - a->phase_start_ms);
     }
+}
+
+static void progress_chat(const serve *s, answer *a)
+{
+    write_progress(s, a, CHAT_REPLY_CHUNK);
+}
+
+static void progress_completion(const serve *s, answer *a)
+{
+    write_progress(s, a, COMPLETION_REPLY_OBJECT);
 }
 
 static void last_chat(serve *s, answer *a, const api_error *e)
@@ -431,7 +441,7 @@ const dialect dialect_completion = {.name = "completion",
                                     .parse = completion_request_parse,
                                     .prepare = prepare_completion,
                                     .delta = delta_completion,
-                                    .progress = progress_chat,
+                                    .progress = progress_completion,
                                     .last = last_completion,
                                     .end = end_completion,
                                     .whole = whole_completion,

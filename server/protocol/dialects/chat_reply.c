@@ -153,11 +153,16 @@ void chat_reply_choice_whole(bytes *out, const chat_reply_meta *m, const chat_re
     bytes_json(out, ",\"finish_reason\":%s}", choice->finish);
 }
 
-static void begin_chunk(bytes *out, const chat_reply_meta *m)
+static void begin_chunk_of(bytes *out, const chat_reply_meta *m, const char *object)
 {
     bytes_append_str(out, "data: ");
-    chat_reply_identity(out, m, CHAT_REPLY_CHUNK);
+    chat_reply_identity(out, m, object);
     bytes_append_str(out, m->include_usage ? ",\"usage\":null" : "");
+}
+
+static void begin_chunk(bytes *out, const chat_reply_meta *m)
+{
+    begin_chunk_of(out, m, CHAT_REPLY_CHUNK);
 }
 
 static void end_chunk(bytes *out)
@@ -241,10 +246,10 @@ bool chat_reply_delta(bytes *out, const chat_reply_meta *m, chat_reply_state *st
     return sent;
 }
 
-void chat_reply_progress(bytes *out, const chat_reply_meta *m, int32_t total, int32_t cache,
-                         int32_t processed, double ms)
+void chat_reply_progress(bytes *out, const chat_reply_meta *m, const char *object, int32_t total,
+                         int32_t cache, int32_t processed, double ms)
 {
-    begin_chunk(out, m);
+    begin_chunk_of(out, m, object);
     bytes_printf(out,
                  ",\"choices\":[],\"prompt_progress\":{\"total\":%d,\"cache\":%d,\"processed\":%d,"
                  "\"time_ms\":%.0f}",

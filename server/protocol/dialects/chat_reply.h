@@ -63,8 +63,8 @@ void chat_reply_first(bytes *out, const chat_reply_meta *m);
  * if they did. */
 bool chat_reply_delta(bytes *out, const chat_reply_meta *m, chat_reply_state *state,
                       const reply_pieces *pieces, const char *logprobs, const gen_timings *t);
-void chat_reply_progress(bytes *out, const chat_reply_meta *m, int32_t total, int32_t cache,
-                         int32_t processed, double ms);
+void chat_reply_progress(bytes *out, const chat_reply_meta *m, const char *object, int32_t total,
+                         int32_t cache, int32_t processed, double ms);
 /* The chunk with finish_reason; chat_reply_end follows behind the last of all choices. */
 void chat_reply_last(bytes *out, const chat_reply_meta *m, const char *finish, const gen_timings *t);
 /* A failure in the middle; [DONE] never follows. */

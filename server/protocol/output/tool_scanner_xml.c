@@ -94,7 +94,7 @@ static tool_step read_name(const char *text, size_t len, const char *name_end, c
     if (step != TOOL_DONE) {
         return step == TOOL_MORE || at == len ? TOOL_MORE : TOOL_NO;
     }
-    *used = at + strlen(name_end);
+    *used += at + strlen(name_end);
     *name = text;
     *n = at;
     unquote(name, n, &rest, &n_rest);
@@ -111,7 +111,8 @@ static tool_step read_bare_name(const char *text, size_t len, const char **name,
         at++;
     }
     *name = text;
-    *n = *used = at;
+    *n = at;
+    *used += at;
     while (*n > 0 && tool_blank(text + *n - 1, 1)) {
         (*n)--;
     }
@@ -121,7 +122,7 @@ static tool_step read_bare_name(const char *text, size_t len, const char **name,
 static tool_step head(tool_reader *r, const char *text, size_t len, bool is_end, size_t *used)
 {
     const xml_syntax *s = r->form->syntax;
-    size_t at = 0, n = 0, name_bytes = 0;
+    size_t at = 0, n = 0;
     const char *name = NULL;
     unsigned kinds = 0;
     for (size_t i = 0; i < 2 && s->outer[i] && at == 0; i++) {
@@ -132,9 +133,9 @@ static tool_step head(tool_reader *r, const char *text, size_t len, bool is_end,
     tool_step step = s->function ? tool_match(text + at, len - at, s->function) : TOOL_DONE;
     if (step == TOOL_DONE && s->function) {
         at += strlen(s->function);
-        step = read_name(text + at, len - at, ">", &name, &n, &name_bytes, &kinds);
+        step = read_name(text + at, len - at, ">", &name, &n, &at, &kinds);
     } else if (step == TOOL_DONE) {
-        step = read_bare_name(text + at, len - at, &name, &n, &name_bytes);
+        step = read_bare_name(text + at, len - at, &name, &n, &at);
     }
     const bool must_be_known = is_bare && !r->in_section;
     if (step == TOOL_DONE &&
@@ -147,7 +148,7 @@ static tool_step head(tool_reader *r, const char *text, size_t len, bool is_end,
     tool_begin(r, name, n);
     r->in_section = r->in_section || !is_bare;
     tool_arguments(r, "{", 1);
-    *used = at + name_bytes;
+    *used = at;
     return TOOL_DONE;
 }
 
@@ -305,12 +306,11 @@ static tool_step read_key(tool_reader *r, bytes *held)
 {
     const xml_syntax *s = r->form->syntax;
     const char *text = bytes_str(held), *name = NULL;
-    size_t n = 0, name_bytes = 0, at = strlen(s->parameter);
+    size_t n = 0, at = strlen(s->parameter);
     unsigned kinds = TOOL_ANY;
     tool_step step = tool_match(text, held->len, s->parameter);
     if (step == TOOL_DONE) {
-        step = read_name(text + at, held->len - at, s->key_end, &name, &n, &name_bytes, &kinds);
-        at += name_bytes;
+        step = read_name(text + at, held->len - at, s->key_end, &name, &n, &at, &kinds);
     }
     if (step == TOOL_DONE && s->value) {
         at += tool_blank(text + at, held->len - at);

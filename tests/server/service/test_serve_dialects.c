@@ -1,5 +1,6 @@
-/* serve_dialects: whole replies of each dialect for each end of an answer, vectors of models of each kind, summaries and cached
- * prompts; recorded. Answers are filled in by the test. */
+/* serve_dialects: whole replies of each dialect for each end of an answer, streams step by step, vectors of models of each kind,
+ * summaries and cached prompts; recorded. Answers are filled in by the test. */
+#include "base/limits.h"
 #include "tests/recorded.h"
 #include "tests/server/service/made_serve.h"
 
@@ -14,6 +15,12 @@ bool __wrap_engine_find_named(engine *e, uint64_t scope, const char *name, bool 
         *out = (engine_cached){.n_tokens = 11, .n_bytes = 12, .used_at = 13, .is_on_disk = true};
     }
     return is_found;
+}
+
+double __wrap_clock_ms(void);
+double __wrap_clock_ms(void)
+{
+    return 5000.0;
 }
 
 int64_t __wrap_clock_unix_s(void);
@@ -49,15 +56,27 @@ static answer *begin(serve *s, const dialect *d, gen_finish finish)
     return a;
 }
 
+/* Text without the version, which does not stay the same, and without empty lines. */
+static void put_text(const char *what, const char *text)
+{
+    static const char VERSION[] = PARLEY_VERSION;
+    bytes_printf(&all, "%s: ", what);
+    for (const char *at; (at = strstr(text, VERSION)); text = at + sizeof VERSION - 1) {
+        bytes_append(&all, text, (size_t)(at - text));
+        bytes_append_str(&all, "VERSION");
+    }
+    for (size_t n; (n = strcspn(text, "\n")) > 0; text += n + strspn(text + n, "\n")) {
+        bytes_append(&all, text, n);
+        bytes_append_char(&all, '\n');
+    }
+}
+
 static void write_whole(const serve *s, const answer *a, const char *what)
 {
     bytes out = bytes_empty(1 << 16);
     a->dialect->whole(s, a, &out);
     CHECK(!out.failed);
-    const char *at = strstr(bytes_str(&out), PARLEY_VERSION); /* it does not stay the same */
-    const size_t n = at ? (size_t)(at - out.data) : out.len;
-    bytes_printf(&all, "%s: %.*s%s%s\n", what, (int)n, out.data, at ? "VERSION" : "",
-                 at ? at + sizeof PARLEY_VERSION - 1 : "");
+    put_text(what, bytes_str(&out));
     bytes_deinit(&out);
 }
 
@@ -78,6 +97,165 @@ static void test_ends(void)
             write_whole(s, a, what);
             made_end(s);
         }
+    }
+}
+
+/* What was written since the last step: to the stream of `first`, or to its log from event *seq on. */
+static void put_step(answer *first, const char *what, int64_t *seq)
+{
+    event_view event;
+    if (first->sse.len > 0) {
+        put_text(what, bytes_str(&first->sse));
+        bytes_clear(&first->sse);
+    }
+    while (first->has_reply && event_log_read(&first->reply.log, *seq, &event) == EVENT_LOG_EVENT) {
+        bytes text = bytes_empty(1 << 16);
+        bytes_append(&text, event.text, event.len);
+        put_text(event.type, bytes_str(&text));
+        bytes_deinit(&text);
+        ++*seq;
+    }
+}
+
+/* One answer from its begin to its end. first: whose stream it is. */
+static void stream(serve *s, answer *a, answer *first, const api_error *e)
+{
+    const dialect *d = a->dialect;
+    int64_t seq = 0;
+    if (d->first) {
+        d->first(s, a);
+        put_step(first, "    first", &seq);
+    }
+    for (int phase = GEN_PHASE_QUEUED; d->progress && phase <= GEN_PHASE_DECODE; phase++) {
+        a->phase = (gen_phase)phase;
+        d->progress(s, a);
+        put_step(first, phase == GEN_PHASE_PREFILL ? "    read" : "    phase", &seq);
+    }
+    for (int with = 0; with < 2; with++) {
+        reply_pieces_add(&a->pieces, with ? REPLY_CONTENT : REPLY_REASONING, with ? "text" : "hm",
+                         with ? 4 : 2);
+        bytes_printf(&a->logprobs, "%s{\"n\":%d}", a->logprobs.len ? "," : "", with);
+        d->delta(s, a);
+        put_step(first, "    text", &seq);
+        bytes_printf(&all, "    logprobs left: %s\n", bytes_str(&a->logprobs));
+        reply_pieces_clear(&a->pieces);
+    }
+    d->last(s, a, e);
+    put_step(first, "    last", &seq);
+    if (d->end) {
+        d->end(s, a);
+        put_step(a, "    end", &seq);
+    }
+}
+
+/* With and without what a request may wish for in its stream. */
+static void test_streams(void)
+{
+    static const dialect *const DIALECTS[] = {&dialect_chat,        &dialect_completion,
+                                              &dialect_messages,    &dialect_responses,
+                                              &dialect_ollama_chat, &dialect_ollama_generate};
+    for (size_t i = 0; i < ARRAY_LEN(DIALECTS); i++) {
+        const int step = i < 2 ? 1 : 5; /* the others know nothing of these wishes */
+        for (int with = 0; with < 6; with += step) {
+            serve *s = made_serve();
+            answer *a = begin(s, DIALECTS[i], GEN_FINISH_STOP);
+            a->opt.stream = with != 5;
+            a->opt.include_usage = with == 1;
+            a->opt.timings_per_token = with == 2;
+            a->opt.logprobs = with == 3;
+            a->opt.return_progress = with >= 4;
+            a->phase_start_ms = 4000.0;
+            a->processed = 201;
+            a->total = 202;
+            a->cached = 203;
+            if (with == 1) {
+                snprintf(a->opt.model, sizeof a->opt.model, "asked");
+            }
+            bytes_printf(&all, "stream of %s, %d\n", DIALECTS[i]->name, with);
+            stream(s, a, a, NULL);
+            made_end(s);
+        }
+    }
+    serve *s = made_serve(); /* the second of two choices writes to the stream of the first */
+    answer *a = begin(s, &dialect_chat, GEN_FINISH_STOP), *b = begin(s, &dialect_chat, GEN_FINISH_LENGTH);
+    snprintf(a->chat_id, sizeof a->chat_id, "id_0");
+    b->first = a;
+    b->index = 1;
+    bytes_append_str(&all, "stream of another choice\n");
+    stream(s, b, a, NULL);
+    b->first = NULL;
+    made_end(s);
+}
+
+/* How a response ends, and what a conversation has of an answer: behind its end, or of a round behind which there are more. */
+static void test_responses(void)
+{
+    static const dialect *const DIALECTS[] = {&dialect_responses, &dialect_messages};
+    for (size_t i = 0; i < ARRAY_LEN(DIALECTS); i++) {
+        for (int finish = GEN_FINISH_STOP; finish <= GEN_FINISH_FILTERED; finish++) {
+            api_error e;
+            err_detail d = {0};
+            bytes items = bytes_empty(1 << 16);
+            serve *s = made_serve();
+            answer *a = begin(s, DIALECTS[i], (gen_finish)finish);
+            api_error_from(&e, err_set(&d, ERR_INTERNAL, "it broke"), &d);
+            bytes_printf(&all, "kept of %s, end %d\n", DIALECTS[i]->name, finish);
+            if (i == 0) {
+                stream(s, a, a, finish == GEN_FINISH_CANCELLED || finish == GEN_FINISH_ERROR ? &e : NULL);
+                write_whole(s, a, "    whole");
+            }
+            DIALECTS[i]->append_kept(s, a, &items);
+            put_text("    kept", bytes_str(&items));
+            bytes_deinit(&items);
+            made_end(s);
+        }
+    }
+    bytes items = bytes_empty(1 << 16);
+    serve *s = made_serve();
+    answer *a = begin(s, &dialect_responses, GEN_FINISH_STOP);
+    dialect_responses.first(s, a);
+    reply_pieces_add(&a->pieces, REPLY_CONTENT, "half", 4);
+    dialect_responses.delta(s, a);
+    dialect_responses.append_kept(s, a, &items);
+    put_text("kept of a round", bytes_str(&items));
+    bytes_deinit(&items);
+    made_end(s);
+}
+
+/* Of a prompt that is saved the prompt counts alone, whatever else the body says. */
+static void test_saving(void)
+{
+    static const char *const BODIES[] = {
+        "{\"prompt\":\"a b\"}",
+        "{\"prompt\":\"a "
+        "b\",\"stream\":true,\"logprobs\":3,\"max_tokens\":50,\"cache_prompt\":false,\"model\":\"m\"}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"stream\":true,\"logprobs\":true,\"top_"
+        "logprobs\":4,"
+        "\"max_tokens\":50,\"spec_prefill\":true,\"model\":\"m\"}",
+        "{\"messages\":[]}",
+        "{}",
+        "[]"};
+    static const dialect *const DIALECTS[] = {&dialect_cache_save, &dialect_cache_load};
+    bytes_append_str(&all, "bodies for cached prompts\n");
+    for (size_t i = 0; i < 2 * ARRAY_LEN(BODIES); i++) {
+        const char *body = BODIES[i / 2];
+        api_request r;
+        completion_prompt prompt = {0};
+        err_detail d = {0};
+        api_request_init(&r);
+        CHECK_OK(json_parse(&r.doc, body, strlen(body), LIMIT_JSON_DEPTH, &d), d);
+        const err_code err = DIALECTS[i % 2]->parse(&r, &prompt, body, strlen(body), NULL, &d);
+        bytes_printf(&all, "  %s %s: %s %s", i % 2 ? "load" : "save", body, err_name(err), d.text);
+        if (err == ERR_OK) {
+            const gen_params *p = &r.in->params;
+            bytes_printf(&all, "%d tokens, sparse %d, logprobs %d,%s%s%s%s model \"%s\", %zu messages",
+                         p->max_tokens, p->spec_prefill, p->n_top_logprobs, p->no_cache ? " no cache" : "",
+                         p->no_draft ? " no draft" : "", r.reply.stream ? " stream" : "",
+                         r.reply.logprobs ? " logprobs" : "", r.reply.model, r.in->n_messages);
+        }
+        bytes_append_char(&all, '\n');
+        api_request_deinit(&r);
     }
 }
 
@@ -140,6 +318,9 @@ int main(void)
     test_vectors();
     test_summary();
     test_cached();
+    test_streams();
+    test_responses();
+    test_saving();
     recorded_check("server/service/dialects.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();
