@@ -163,7 +163,7 @@ static bool has_protocol_key(const access_rules *a, const char *protocols, uint6
     for (const char *p = protocols; *p;) {
         p += strspn(p, " ,\t");
         size_t n = strcspn(p, " ,\t");
-        if (n > sizeof KEY_PROTOCOL - 1 && strncmp(p, KEY_PROTOCOL, sizeof KEY_PROTOCOL - 1) == 0) {
+        if (strncmp(p, KEY_PROTOCOL, sizeof KEY_PROTOCOL - 1) == 0) { /* all of it is before a separator */
             found |= is_known_key(a, p + sizeof KEY_PROTOCOL - 1, n - (sizeof KEY_PROTOCOL - 1), scope);
         }
         p += n;

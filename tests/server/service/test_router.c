@@ -209,6 +209,48 @@ static void test_access(void)
     access_deinit(&a);
 }
 
+/* A key is known by all of its hash. */
+static void test_hashes(void)
+{
+    const char *const keys[] = {"a-key", "another"};
+    access_rules a;
+    net_head h = {.x_api_key = "a-key", .is_upgrade = true};
+    CHECK(access_init(&a, keys, 1, NULL, 0, NULL, 0));
+    access_set_admin(&a, "a-key");
+    for (size_t i = 0; i < HASH_BYTES; i++) {
+        a.key_hashes[0][i] ^= 1;
+        CHECK(access_key_allowed(&a, &h)); /* the admin's is one, too */
+        a.admin_hash[i] ^= 0x80;
+        CHECK(!access_key_allowed(&a, &h) && !access_is_admin(&a, &h));
+        a.key_hashes[0][i] ^= 1;
+        CHECK(access_key_allowed(&a, &h) && !access_is_admin(&a, &h));
+        a.admin_hash[i] ^= 0x80;
+        CHECK(access_is_admin(&a, &h));
+    }
+    access_deinit(&a);
+    /* Of a list of protocols each item may be one; nothing behind the name is no key. */
+    static const struct {
+        const char *protocols;
+        bool is_known;
+    } LISTS[] = {{"openai-insecure-api-key.another", true},
+                 {"a, openai-insecure-api-key.wrong,\topenai-insecure-api-key.another , b", true},
+                 {"openai-insecure-api-key.anothe", false},
+                 {"openai-insecure-api-key.another-one", false},
+                 {"openai-insecure-api-key.", false},
+                 {"openai-insecure-api-key. another", false},
+                 {"openai-insecure-api-key", false},
+                 {"xopenai-insecure-api-key.another", false},
+                 {"", false}};
+    CHECK(access_init(&a, keys, 2, NULL, 0, NULL, 0));
+    for (size_t i = 0; i < ARRAY_LEN(LISTS); i++) {
+        net_head asks = {.is_upgrade = true};
+        snprintf(asks.ws_protocols, sizeof asks.ws_protocols, "%s", LISTS[i].protocols);
+        CHECK_INT(access_key_allowed(&a, &asks), LISTS[i].is_known);
+        CHECK(access_scope(&a, &asks) == (LISTS[i].is_known ? access_scope_of_key(&a, 1) : 0));
+    }
+    access_deinit(&a);
+}
+
 /* What is said to a request, and why. */
 static void test_checks(void)
 {
@@ -579,6 +621,7 @@ int main(void)
     test_routes();
     test_table();
     test_access();
+    test_hashes();
     test_checks();
     test_id_table();
     test_assets();
