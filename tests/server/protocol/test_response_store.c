@@ -64,6 +64,39 @@ static void test_parts(void)
     response_store_destroy(l);
 }
 
+/* As old as one may be, and how many bytes there are. */
+static void test_edges(void)
+{
+    char id[520], items[600];
+    response_store *l = response_store_create(2000, 4, 10, NULL);
+    bytes out = bytes_empty(1000);
+    CHECK(l);
+    put(l, "a", "{\"id\":\"x\"}", 0.0);
+    CHECK_INT(response_store_bytes(l), 10);
+    put(l, "b", "bbb", 10000.0);
+    CHECK_INT(response_store_bytes(l), 13);
+    CHECK(response_store_find_item(l, 1, "x", 10000.0, &out));
+    CHECK(!response_store_find_item(l, 1, "x", 10001.0, &out));
+    response_store_tick(l, 10000.0);
+    CHECK_INT(response_store_bytes(l), 13);
+    response_store_tick(l, 10001.0);
+    CHECK_INT(response_store_bytes(l), 3);
+    put(l, "b", "bb", 10001.0);
+    CHECK_INT(response_store_bytes(l), 2);
+    CHECK(response_store_remove(l, 1, "b", 20001.0));
+    CHECK_INT(response_store_bytes(l), 0);
+    for (int n = 505; n <= 506;
+         n++) { /* a name that is longer than any that is given here is not looked for */
+        snprintf(id, sizeof id, "%0*d", n, 0);
+        snprintf(items, sizeof items, "{\"id\":\"%s\"}", id);
+        put(l, "c", items, 0.0);
+        CHECK_INT(response_store_find_item(l, 1, id, 0.0, &out), n == 505);
+        CHECK(!out.failed);
+    }
+    bytes_deinit(&out);
+    response_store_destroy(l);
+}
+
 static void test_bounds(void)
 {
     response_store *l = response_store_create(10, 3, 10, NULL);
@@ -197,6 +230,7 @@ int main(void)
     test_shares();
     test_owner_and_age();
     test_parts();
+    test_edges();
     test_bounds();
     test_talks();
     CHECK_DONE();
