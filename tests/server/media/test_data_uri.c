@@ -72,6 +72,21 @@ static void test_classify(void)
                  {"HTTPS://x", DATA_URI_REMOTE},
                  {"file:///etc/passwd", DATA_URI_REMOTE},
                  {"ftp:x", DATA_URI_REMOTE},
+                 {"a:", DATA_URI_REMOTE},
+                 {"a+1-b.c:x", DATA_URI_REMOTE},
+                 {"a_b:x", DATA_URI_INLINE},
+                 {"1a:x", DATA_URI_INLINE},
+                 {"a/b:x", DATA_URI_INLINE},
+                 {"abcdefghijklmno:x", DATA_URI_REMOTE}, /* 15 letters, and one too many */
+                 {"abcdefghijklmnop:x", DATA_URI_INLINE},
+                 {"abcdefghijklmn", DATA_URI_INLINE},
+                 {"date:x", DATA_URI_REMOTE},
+                 {"dat:x", DATA_URI_REMOTE},
+                 {"UpLoad:x", DATA_URI_UPLOAD},
+                 {"uploads:x", DATA_URI_REMOTE},
+                 {"updates:x", DATA_URI_REMOTE},
+                 {"upgrade:x", DATA_URI_REMOTE},
+                 {"update:x", DATA_URI_REMOTE},
                  {"javascript:1", DATA_URI_REMOTE},
                  {"upload:file_1", DATA_URI_UPLOAD},
                  {"//host/x", DATA_URI_INLINE},
@@ -228,6 +243,15 @@ int main(void)
     CHECK_INT(decode("data:image/png;base64,", 100, &n), ERR_INVALID);
     CHECK_INT(decode("", 100, &n), ERR_INVALID);
     CHECK_INT(decode("Zm9vZm9vZm9v", 8, &n), ERR_LIMIT);
+    CHECK_INT(decode("Zm9vZm9vZm9v", 9, &n), ERR_OK);
+    CHECK_INT(n, 9);
+    CHECK_INT(decode("a:,Zm9v", 100, &n), ERR_INVALID); /* nothing but a scheme in front of the comma */
+    for (int fill = 231; fill <= 232; fill++) {         /* the longest header, and one that is longer */
+        char uri[300];
+        snprintf(uri, sizeof uri, "data:image/png;a=%0*d;base64,Zm9v", fill, 0);
+        CHECK_INT(strchr(uri, ',') - uri, 24 + fill);
+        CHECK_INT(decode(uri, 100, &n), fill == 231 ? ERR_OK : ERR_INVALID);
+    }
     test_encode();
     test_short_memory();
     CHECK_DONE();
