@@ -32,7 +32,7 @@ bool fetch_parse(fetch_target *out, const char *url)
               curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK && strlen(host) < FETCH_HOST_MAX;
     if (ok) {
         const size_t len = strlen(host);
-        const bool in_brackets = len > 2 && host[0] == '[' && host[len - 1] == ']';
+        const bool in_brackets = host[0] == '[' && host[len - 1] == ']';
         out->is_secure = strcasecmp(scheme, "https") == 0;
         ok = len > 0 && (out->is_secure || strcasecmp(scheme, "http") == 0);
         snprintf(out->host, sizeof out->host, "%.*s", (int)(in_brackets ? len - 2 : len), host + in_brackets);

@@ -113,7 +113,7 @@ static int parse_address(uint8_t out[16], const char *text)
 {
     char plain[HOST_MAX + 1];
     size_t len = strlen(text);
-    const bool in_brackets = len > 2 && text[0] == '[' && text[len - 1] == ']';
+    const bool in_brackets = text[0] == '[' && text[len - 1] == ']';
     if (len > HOST_MAX) {
         return 0;
     }

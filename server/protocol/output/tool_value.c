@@ -35,6 +35,26 @@ static const char *word_of_json(const char *text, size_t len)
                                          : NULL;
 }
 
+/* The text as JSON; NULL: it is none, or there is no memory, and `out` has failed. */
+static json_doc *parse(bytes *out, const char *text, size_t len)
+{
+    json_doc *doc = NULL;
+    if (json_parse(&doc, text, len, LIMIT_JSON_DEPTH, NULL) == ERR_NOMEM) {
+        bytes_fail_memory(out);
+    }
+    return doc;
+}
+
+/* Appends the text if it is JSON. */
+static bool write_json(bytes *out, const char *text, size_t len)
+{
+    json_doc *doc = parse(out, text, len);
+    const bool is_json = doc != NULL;
+    bytes_append(out, text, is_json ? len : 0);
+    json_free(doc);
+    return is_json;
+}
+
 /* ---- numbers ---- */
 
 static size_t digits(const char *text, size_t len, size_t at)
@@ -78,8 +98,7 @@ static bool write_number(bytes *out, const char *text, size_t len, unsigned kind
         return false;
     }
     if (is_integer || (kinds & TOOL_NUMBER)) {
-        bytes_append(out, text, len);
-        return true;
+        return write_json(out, text, len); /* one that is too large for a number is none */
     }
     char copy[64];
     if (len >= sizeof copy) {
@@ -279,16 +298,6 @@ static unsigned container_kind(const json *v)
     return json_is(v, JSON_OBJECT) ? TOOL_OBJECT : json_is(v, JSON_ARRAY) ? TOOL_ARRAY : 0;
 }
 
-/* The text as JSON; NULL: it is none, or there is no memory, and `out` has failed. */
-static json_doc *parse(bytes *out, const char *text, size_t len)
-{
-    json_doc *doc = NULL;
-    if (json_parse(&doc, text, len, LIMIT_JSON_DEPTH, NULL) == ERR_NOMEM) {
-        bytes_fail_memory(out);
-    }
-    return doc;
-}
-
 /* Appends the text if it is JSON of an allowed kind. */
 static bool write_if_container(bytes *out, const char *text, size_t len, unsigned kinds)
 {
@@ -351,13 +360,9 @@ void tool_value_write(bytes *out, const char *text, size_t len, unsigned kinds)
     if ((kinds & (TOOL_OBJECT | TOOL_ARRAY)) && write_container(out, word, n, kinds)) {
         return;
     }
-    json_doc *doc = kinds & TOOL_STRING ? NULL : parse(out, word, n);
-    if (doc) {
-        bytes_append(out, word, n);
-    } else {
+    if ((kinds & TOOL_STRING) || !write_json(out, word, n)) {
         bytes_append_json(out, text, len);
     }
-    json_free(doc);
 }
 
 void tool_value_literal(bytes *out, const char *text, size_t len, const char *quote, unsigned kinds)
