@@ -130,6 +130,9 @@ static void test_files(void)
     CHECK_INT(fetch(CHAT_VIDEO, url, 17, "", &d), ERR_LIMIT);
     CHECK_STR(d.name, "video_too_large");
     CHECK_STR(d.param, "input[3]");
+    CHECK_INT(fetch(CHAT_IMAGE, "file://", 100, "image", &d),
+              ERR_INVALID); /* nor is the folder itself looked at */
+    CHECK_STR(d.text, "there is no such file below the folder of --media-path");
     static const char *const REFUSED[] = {"file://",    "file://nothing", "file:///etc/passwd", "file://../x",
                                           "file://%zz", "file://a%00",    "file://a%2",         "file://sub"};
     for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++) {
