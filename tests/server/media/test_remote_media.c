@@ -130,6 +130,9 @@ static void test_files(void)
     CHECK_INT(fetch(CHAT_VIDEO, url, 17, "", &d), ERR_LIMIT);
     CHECK_STR(d.name, "video_too_large");
     CHECK_STR(d.param, "input[3]");
+    CHECK_OK(fetch(CHAT_IMAGE, "file://a%20b.png", 100, "image", &d), d);
+    CHECK_INT(fetch(CHAT_IMAGE, "file://%zz", 100, "image", &d),
+              ERR_INVALID); /* nor what was asked for before */
     CHECK_INT(fetch(CHAT_IMAGE, "file://", 100, "image", &d),
               ERR_INVALID); /* nor is the folder itself looked at */
     CHECK_STR(d.text, "there is no such file below the folder of --media-path");
