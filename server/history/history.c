@@ -31,7 +31,7 @@ history_job *history_job_create(history_verb verb)
         job->limit = LIMIT_HISTORY_PAGE;
         job->revision = ANY_REVISION;
         job->file.fd = -1;
-        bytes_init(&job->body, SIZE_MAX / 2);
+        bytes_init(&job->body, SIZE_MAX);
     }
     return job;
 }
@@ -213,7 +213,7 @@ static void run_job(history *h, const history_job *job)
     r->answer = job->answer;
     r->status = 200;
     r->file.fd = -1;
-    bytes_init(&r->body, SIZE_MAX / 2);
+    bytes_init(&r->body, SIZE_MAX);
     const bool parses = job->verb == HISTORY_SEARCH || job->verb == HISTORY_PUT ||
                         job->verb == HISTORY_IMPORT || job->verb == HISTORY_SHARE;
     const err_code err = (parses ? run_parsed : run_plain)(h->store, r, job, &r->detail);

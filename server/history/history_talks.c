@@ -29,7 +29,7 @@ static void write_items(history_store *st, int64_t num, const json *first)
         database_query(st->db, "SELECT coalesce(max(place), 0) FROM talk_items WHERE talk = ?1", "i", num);
     int64_t place = query_returned(q);
     for (const json *v = first; v; v = json_next(v)) {
-        bytes text = bytes_empty(SIZE_MAX / 2);
+        bytes text = bytes_empty(SIZE_MAX);
         json_write(&text, v);
         q = database_query(st->db, "INSERT INTO talk_items(talk, place, id, text) VALUES(?1, ?2, ?3, ?4)",
                            "iitt", num, ++place, json_str(json_get(v, "id"), ""), bytes_str(&text));
@@ -72,7 +72,7 @@ static err_code check_count(history_store *st, uint64_t scope, err_detail *d)
 /* The head's row; the items of before are gone. */
 static int64_t write_head(history_store *st, uint64_t scope, const char *id, const json *head, size_t n_bytes)
 {
-    bytes text = bytes_empty(SIZE_MAX / 2);
+    bytes text = bytes_empty(SIZE_MAX);
     json_write(&text, head);
     query *q = database_query(st->db,
                               "INSERT INTO talks(scope, id, head, n_bytes) VALUES(?1, ?2, ?3, ?4)"

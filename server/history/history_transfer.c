@@ -113,7 +113,7 @@ static err_code export_chat(exporter *e, const char *id, err_detail *d)
 {
     static const char *const MEMBERS[] = {"id", "title", "created", "updated", "head", "options"};
     json_doc *doc = NULL;
-    bytes text = bytes_empty(SIZE_MAX / 2);
+    bytes text = bytes_empty(SIZE_MAX);
     err_code err = history_store_get(e->st, &text, e->scope, id, 0, d);
     err = err == ERR_OK && text.failed ? no_memory(d) : err;
     err = err == ERR_OK ? json_parse(&doc, bytes_str(&text), text.len, LIMIT_JSON_DEPTH, d) : err;
@@ -162,8 +162,8 @@ err_code history_store_export(history_store *st, uint64_t scope, file_handle *ou
         log_error("history", "a temporary file: %s", strerror(errno));
         return history_bad_disk(d, "a temporary file");
     }
-    bytes ids = bytes_empty(SIZE_MAX / 2);
-    bytes_init(&e.text, SIZE_MAX / 2);
+    bytes ids = bytes_empty(SIZE_MAX);
+    bytes_init(&e.text, SIZE_MAX);
     err_code err = list_ids(st, scope, &ids, d);
     bytes_printf(&e.text, "{\"format\":\"%s\",\"version\":1,\"chats\":[", FORMAT);
     for (size_t at = 0; at < ids.len && err == ERR_OK && !e.failed; at += strlen(ids.data + at) + 1) {

@@ -99,11 +99,11 @@ static net_conn *conn_create(net *n, const char peer[LISTEN_PEER_MAX], bool is_u
     c->file = -1;
     memcpy(c->peer, peer, sizeof c->peer);
     c->deadline_ns = clock_ns() + (int64_t)n->opt.header_timeout_s * NET_S_NS;
-    bytes_init(&c->rx, NET_ANY_SIZE);
+    bytes_init(&c->rx, SIZE_MAX);
     bytes_init(&c->in, n->opt.max_body);
     c->memory.ledger = n->opt.memory;
-    bytes_init(&c->out, NET_ANY_SIZE);
-    bytes_init(&c->piece, NET_ANY_SIZE);
+    bytes_init(&c->out, SIZE_MAX);
+    bytes_init(&c->piece, SIZE_MAX);
     n->n_conns++;
     return c;
 }

@@ -554,7 +554,7 @@ static int begin_socket(net_conn *c, const http_head *from, const net_head *h, s
         return 0;
     }
     c->announced = true;
-    bytes head = bytes_empty(NET_ANY_SIZE);
+    bytes head = bytes_empty(SIZE_MAX);
     bytes_printf(&head,
                  "GET / HTTP/1.1\r\nHost: parley\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                  "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n",

@@ -22,9 +22,6 @@ enum { NET_WRITE_BYTES = 16384, NET_FILE_BYTES = 65536, NET_LOG_PATH = 128, NET_
 
 enum { NET_S_NS = 1000000000, NET_MS_NS = 1000000, NET_MS_US = 1000 };
 
-/* Of buffers that other limits bound. */
-#define NET_ANY_SIZE (SIZE_MAX / 2)
-
 typedef enum conn_phase {
     CONN_HEAD,    /* reading the head of a request */
     CONN_IDLE,    /* between requests: nothing of the next one has come */

@@ -35,7 +35,7 @@ answer *answer_create(const dialect *d, uint64_t id, uint64_t conn)
                               &a->sse,           &a->tools.turns, &a->tools.reasoning,
                               &a->tools.content, &a->edits,       &a->echo};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
-        bytes_init(buffers[i], SIZE_MAX / 2);
+        bytes_init(buffers[i], SIZE_MAX);
     }
     return a;
 }
@@ -156,7 +156,7 @@ static void add_logprob(answer *a, const engine *e, int32_t id, const gen_logpro
 static void release(answer *a, stop_filter *stream, reply_kind kind, const bytes *text, bool is_end)
 {
     bytes shown;
-    bytes_init(&shown, SIZE_MAX / 2);
+    bytes_init(&shown, SIZE_MAX);
     if (text) {
         stop_filter_push(stream, &shown, text->data, text->len);
     }
@@ -173,7 +173,7 @@ static void release(answer *a, stop_filter *stream, reply_kind kind, const bytes
 static void release_blank(answer *a, const bytes *blank)
 {
     bytes shown;
-    bytes_init(&shown, SIZE_MAX / 2);
+    bytes_init(&shown, SIZE_MAX);
     stop_filter_push(&a->content_stream, &shown, blank->data, blank->len);
     stop_filter_finish(&a->content_stream, &shown);
     const size_t n_hidden = a->content_stream.stopped ? 0 : blank->len; /* it came out last */

@@ -10,7 +10,7 @@ loop_message *loop_message_create(loop_message_type type, uint64_t id)
         m->id = id;
         reply_options_init(&m->options);
         bytes_init(&m->body, 0);
-        bytes_init(&m->reply, SIZE_MAX / 2);
+        bytes_init(&m->reply, SIZE_MAX);
     }
     return m;
 }

@@ -398,7 +398,7 @@ static void whole_responses(const serve *s, const answer *a, bytes *out)
 static void whole_compaction(const serve *s, const answer *a, bytes *out)
 {
     const reply_usage usage = answer_usage(a);
-    bytes summary = bytes_empty(SIZE_MAX / 2);
+    bytes summary = bytes_empty(SIZE_MAX);
     (void)s;
     for (size_t i = 0; i < a->whole.n; i++) {
         const reply_piece *p = &a->whole.items[i];

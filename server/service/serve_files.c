@@ -391,7 +391,7 @@ static void on_list(serve *s, conn *c)
         serve_send_fault(s, c, 400, "invalid_value", "limit", "limit must be a number from 1 to 10000");
         return;
     }
-    bytes_init(&l.body, SIZE_MAX / 2);
+    bytes_init(&l.body, SIZE_MAX);
     bytes_append_str(&l.body, "{\"object\":\"list\",\"data\":[");
     if (!file_store_list(s->files, c->scope, after, !oldest_first, list_file, &l)) {
         bytes_deinit(&l.body);

@@ -14,8 +14,6 @@ enum { PULL_BYTES = 16384, PROTOCOL_LIST_MAX = 120, ALLOW_MAX = 64, HEADERS_MAX 
 enum { PREFLIGHT_MAX = 1024 + NET_HEADER_MAX };
 enum { REFUSAL_MAX = 4096 }; /* the longest error there is, each of its letters escaped */
 
-#define ANY_SIZE (SIZE_MAX / 2) /* of buffers that other limits bound */
-
 /* Not NULL from a connection's first head that was accepted on until serve_on_close: none of the other callbacks comes
  * before or after. */
 conn *serve_conn(serve *s, uint64_t id)
@@ -282,7 +280,7 @@ static conn *conn_of(serve *s, uint64_t id)
         return NULL;
     }
     c->id = id;
-    bytes_init(&c->frames, ANY_SIZE);
+    bytes_init(&c->frames, SIZE_MAX);
     return c;
 }
 
@@ -607,7 +605,7 @@ static void append_event(bytes *out, const char *type, const char *text, size_t 
 static bool append_news(const serve *s, reader *r, const answer *a, bytes *out)
 {
     bytes event;
-    bytes_init(&event, ANY_SIZE);
+    bytes_init(&event, SIZE_MAX);
     const char *type = serve_take_news(s, r, a, &event);
     if (type) {
         append_event(out, type, event.data, event.len);
@@ -620,7 +618,7 @@ static bool append_news(const serve *s, reader *r, const answer *a, bytes *out)
 static void append_lost(bytes *out, const responses_reply *reply, int64_t *next)
 {
     bytes event;
-    bytes_init(&event, ANY_SIZE);
+    bytes_init(&event, SIZE_MAX);
     const char *type = responses_reply_catch_up(&event, reply, next);
     append_event(out, type, event.data, event.len);
     out->failed = out->failed || event.failed;

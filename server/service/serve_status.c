@@ -125,7 +125,7 @@ void serve_on_cache_entry(serve *s, conn *c)
         return;
     }
     bytes body;
-    bytes_init(&body, SIZE_MAX / 2);
+    bytes_init(&body, SIZE_MAX);
     serve_write_cached(&body, &one);
     bytes_append_str(&body, forgets ? ",\"deleted\":true}" : "}");
     serve_send_json(s, c, 200, &body, "Cache-Control: no-store\r\n");
@@ -140,7 +140,7 @@ void serve_on_cache(serve *s, conn *c)
         return;
     }
     bytes body;
-    bytes_init(&body, SIZE_MAX / 2);
+    bytes_init(&body, SIZE_MAX);
     if (!s->engine) { /* models of other servers alone */
         bytes_append_str(&body, c->method == NET_DELETE ? "{\"object\":\"cache\",\"cleared\":true}"
                                                         : "{\"object\":\"list\",\"data\":[]}");
@@ -318,7 +318,7 @@ void serve_on_slots(serve *s, conn *c)
         return;
     }
     bytes body;
-    bytes_init(&body, SIZE_MAX / 2);
+    bytes_init(&body, SIZE_MAX);
     int n = 0;
     for (size_t i = 0; i < s->answers.cap && n < s->info->n_parallel; i++) {
         const answer *a = id_table_at(&s->answers, i);
@@ -348,7 +348,7 @@ void serve_on_status(serve *s, conn *c)
         engine_get_status(s->engine, &status);
     }
     bytes body;
-    bytes_init(&body, SIZE_MAX / 2);
+    bytes_init(&body, SIZE_MAX);
     bytes_printf(
         &body, "{\"object\":\"status\",\"state\":\"%s\",\"version\":\"" PARLEY_VERSION "\",\"uptime_s\":%.3f",
         s->is_stalled || s->is_prep_stalled ? "stalled" : PHASES[s->phase],

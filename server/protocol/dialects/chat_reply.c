@@ -120,8 +120,8 @@ void chat_reply_choice_whole(bytes *out, const chat_reply_meta *m, const chat_re
 {
     const reply_pieces *pieces = choice->pieces;
     chat_reply_state state = {0};
-    bytes content = bytes_empty(SIZE_MAX / 2);
-    bytes reasoning = bytes_empty(SIZE_MAX / 2);
+    bytes content = bytes_empty(SIZE_MAX);
+    bytes reasoning = bytes_empty(SIZE_MAX);
     for (size_t i = 0; i < pieces->n; i++) {
         const reply_piece *p = &pieces->items[i];
         if (p->kind == REPLY_CONTENT) {
@@ -200,7 +200,7 @@ static void write_piece(bytes *delta, const chat_reply_meta *m, chat_reply_state
         write_reasoning(delta, m, &p->text);
         break;
     case REPLY_CONTENT:
-        bytes_init(&text, SIZE_MAX / 2);
+        bytes_init(&text, SIZE_MAX);
         add_content(&text, state, &p->text);
         bytes_json(delta, "\"content\":%.*s", BYTES_ARG(&text));
         delta->failed = delta->failed || text.failed; /* else a delta without its text */
@@ -231,7 +231,7 @@ bool chat_reply_delta(bytes *out, const chat_reply_meta *m, chat_reply_state *st
                       const reply_pieces *pieces, const char *logprobs, const gen_timings *t)
 {
     bool sent = false;
-    bytes delta = bytes_empty(SIZE_MAX / 2);
+    bytes delta = bytes_empty(SIZE_MAX);
     for (size_t i = 0; i < pieces->n; i++) {
         bool first_content = pieces->items[i].kind == REPLY_CONTENT && !sent;
         write_piece(&delta, m, state, &pieces->items[i]);

@@ -67,7 +67,7 @@ static void write_logprobs(bytes *out, const char *entries, bool is_whole)
         bytes_append_str(out, "null");
         return;
     }
-    bytes text = bytes_empty(SIZE_MAX / 2);
+    bytes text = bytes_empty(SIZE_MAX);
     bytes_printf(&text, "[%s]", entries);
     if (json_parse(&doc, bytes_str(&text), text.len, ENTRY_DEPTH, &d) != ERR_OK) {
         out->failed = true;
@@ -92,7 +92,7 @@ static void write_logprobs(bytes *out, const char *entries, bool is_whole)
 static void write_choice(bytes *out, int index, const reply_pieces *pieces, const char *logprobs,
                          const char *finish, bool is_whole)
 {
-    bytes text = bytes_empty(SIZE_MAX / 2);
+    bytes text = bytes_empty(SIZE_MAX);
     for (size_t i = 0; pieces && i < pieces->n; i++) {
         bytes_append(&text, pieces->items[i].text.data, pieces->items[i].text.len);
     }

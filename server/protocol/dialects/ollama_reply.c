@@ -58,8 +58,7 @@ static long long nanoseconds(double ms)
 void ollama_reply_end(bytes *out, const ollama_reply_meta *m, const reply_pieces *all, bool was_streamed,
                       const char *finish, const reply_usage *usage, const gen_timings *t)
 {
-    bytes content = bytes_empty(SIZE_MAX / 2), thinking = bytes_empty(SIZE_MAX / 2),
-          calls = bytes_empty(SIZE_MAX / 2);
+    bytes content = bytes_empty(SIZE_MAX), thinking = bytes_empty(SIZE_MAX), calls = bytes_empty(SIZE_MAX);
     for (size_t i = 0; i < all->n; i++) {
         const reply_piece *p = &all->items[i];
         bytes *to = p->kind == REPLY_REASONING ? &thinking : p->kind == REPLY_CONTENT ? &content : NULL;

@@ -28,7 +28,7 @@ void responses_reply_init(responses_reply *r, const reply_options *opt, const ch
     r->opt = opt;
     r->created_at = clock_unix_s();
     bytes_init(&r->error_json, 8192);
-    bytes_init(&r->line, SIZE_MAX / 2);
+    bytes_init(&r->line, SIZE_MAX);
     r->status = RESPONSE_IN_PROGRESS;
 }
 
@@ -335,9 +335,9 @@ static reply_item *open_item(responses_reply *r, reply_kind kind, const bytes *n
     }
     reply_item *item = &r->items[r->n_items++];
     *item = (reply_item){.kind = kind, .open = true};
-    bytes_init(&item->name, SIZE_MAX / 2);
-    bytes_init(&item->text, SIZE_MAX / 2);
-    bytes_init(&item->logprobs, SIZE_MAX / 2);
+    bytes_init(&item->name, SIZE_MAX);
+    bytes_init(&item->text, SIZE_MAX);
+    bytes_init(&item->logprobs, SIZE_MAX);
     hash_random_id(item->id, sizeof item->id, PREFIXES[kind]);
     if (kind == REPLY_CALL) {
         hash_random_id(item->call_id, sizeof item->call_id, "call_");
@@ -425,9 +425,9 @@ static reply_item *add_run(responses_reply *r, const char *id)
     }
     reply_item *item = &r->items[r->n_items++];
     *item = (reply_item){.kind = REPLY_ITEM};
-    bytes_init(&item->name, SIZE_MAX / 2);
-    bytes_init(&item->text, SIZE_MAX / 2);
-    bytes_init(&item->logprobs, SIZE_MAX / 2);
+    bytes_init(&item->name, SIZE_MAX);
+    bytes_init(&item->text, SIZE_MAX);
+    bytes_init(&item->logprobs, SIZE_MAX);
     snprintf(item->id, sizeof item->id, "%s", id);
     return item;
 }
@@ -437,7 +437,7 @@ static void take_run(responses_reply *r, const bytes *text)
 {
     json_doc *doc = NULL;
     reply_item *item = NULL;
-    bytes copy = bytes_empty(SIZE_MAX / 2);
+    bytes copy = bytes_empty(SIZE_MAX);
     bytes_append(&copy, text->data, text->len);
     if (copy.failed || json_parse(&doc, bytes_str(text), text->len, LIMIT_JSON_DEPTH, NULL) != ERR_OK) {
         r->has_lost = true;

@@ -53,7 +53,7 @@ static err_code tokenize(bytes *out, const json *root, api_request *r, const eng
         return err;
     }
     bytes ids;
-    bytes_init(&ids, SIZE_MAX / 2);
+    bytes_init(&ids, SIZE_MAX);
     err = engine_tokenize(e, &ids, content, strlen(content), parse_special, d);
     bytes_append_str(out, "{\"tokens\":[");
     if (with_pieces) {

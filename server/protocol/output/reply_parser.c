@@ -17,7 +17,7 @@ void reply_parser_init(reply_parser *p, const reply_rules *rules)
     p->one_call = rules->one_call;
     p->is_told = rules->is_told;
     p->keeps_space = rules->is_told && rules->tools;
-    bytes_init(&p->held, SIZE_MAX / 2);
+    bytes_init(&p->held, SIZE_MAX);
     prose_init(&p->prose);
     reply_pieces_init(&p->pieces);
     tool_reader_init(&p->reader, has_tools ? rules->form : NULL, rules->tools, &p->pieces);

@@ -31,7 +31,7 @@ static bool reserve(reply_pieces *p)
     const size_t had = p->cap;
     const bool ok = memory_grow(&p->items, &p->cap, p->n + 1, 4, sizeof *p->items);
     for (size_t i = had; i < p->cap; i++) {
-        bytes_init(&p->items[i].text, SIZE_MAX / 2);
+        bytes_init(&p->items[i].text, SIZE_MAX);
     }
     return ok;
 }

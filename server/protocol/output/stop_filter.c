@@ -7,7 +7,7 @@
 
 void stop_filter_init(stop_filter *s, char *const *stops, size_t n_stops)
 {
-    bytes_init(&s->held, SIZE_MAX / 2);
+    bytes_init(&s->held, SIZE_MAX);
     s->stops = stops;
     s->n_stops = n_stops;
     s->stop = NULL;

@@ -70,7 +70,7 @@ void tool_reader_init(tool_reader *r, const tool_form *form, const tool_set *too
     r->form = form;
     r->tools = tools;
     r->out = out;
-    bytes_init(&r->value, SIZE_MAX / 2);
+    bytes_init(&r->value, SIZE_MAX);
 }
 
 void tool_reader_deinit(tool_reader *r)

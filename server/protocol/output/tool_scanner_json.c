@@ -190,7 +190,7 @@ static bool read_arguments(tool_reader *r, bytes *held, tool_end end)
     bool closed = false;
     size_t n = held->len - (end == TOOL_GOES_ON ? utf8_incomplete_tail(bytes_str(held), held->len) : 0),
            i = 0;
-    bytes out = bytes_empty(SIZE_MAX / 2);
+    bytes out = bytes_empty(SIZE_MAX);
     for (; i < n && !closed; i++) {
         if (!r->in_string && held->data[i] == '<') {
             break; /* JSON has none: a marker ends the call */
@@ -209,12 +209,12 @@ static bool read_arguments(tool_reader *r, bytes *held, tool_end end)
 /* Arguments that are whole: an object, or a string that holds one. */
 static void whole_arguments(tool_reader *r, const char *text, size_t len)
 {
-    bytes copy = bytes_empty(SIZE_MAX / 2);
+    bytes copy = bytes_empty(SIZE_MAX);
     if (text[0] == '{') {
         bytes_append(&copy, text, len);
         read_arguments(r, &copy, TOOL_ENDED);
     } else {
-        bytes value = bytes_empty(SIZE_MAX / 2);
+        bytes value = bytes_empty(SIZE_MAX);
         tool_value_write(&value, text, len, TOOL_OBJECT);
         const bool is_object = bytes_str(&value)[0] == '{';
         tool_arguments(r, is_object ? value.data : "{}", is_object ? value.len : 2);

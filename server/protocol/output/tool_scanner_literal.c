@@ -104,7 +104,7 @@ static tool_step end_call(tool_reader *r, reply_kind how)
 static void begin_value(tool_reader *r, const char *key, size_t len)
 {
     char name[32];
-    bytes text = bytes_empty(SIZE_MAX / 2);
+    bytes text = bytes_empty(SIZE_MAX);
     if (!key) {
         snprintf(name, sizeof name, "arg%zu", r->n_members);
         key = r->tool && r->n_members < r->tool->n_params ? r->tool->params[r->n_members].name : name;
@@ -173,7 +173,7 @@ static tool_step read_key(tool_reader *r, bytes *held)
 
 static void end_value(tool_reader *r)
 {
-    bytes text = bytes_empty(SIZE_MAX / 2);
+    bytes text = bytes_empty(SIZE_MAX);
     tool_value_literal(&text, bytes_str(&r->value), r->value.len, syntax_of(r)->quote, r->kinds);
     tool_arguments_of(r, &text);
     tool_clear(r, &r->value);

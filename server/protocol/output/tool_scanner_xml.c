@@ -163,7 +163,7 @@ static bool is_streamed(const tool_reader *r)
 static void begin_value(tool_reader *r, const char *key, size_t len, unsigned kinds)
 {
     const xml_syntax *s = r->form->syntax;
-    bytes text = bytes_empty(SIZE_MAX / 2);
+    bytes text = bytes_empty(SIZE_MAX);
     r->kinds = tool_def_kinds(r->tool, key, len);
     r->kinds = r->kinds & kinds ? r->kinds & kinds : r->kinds;
     bytes_json(&text, "%-s%.*s:%-s", r->n_members++ ? "," : "", (int)len, key, is_streamed(r) ? "\"" : "");
@@ -177,7 +177,7 @@ static void begin_value(tool_reader *r, const char *key, size_t len, unsigned ki
 static void take_value(tool_reader *r, bytes *held, size_t n)
 {
     if (is_streamed(r) && n > 0) {
-        bytes text = bytes_empty(SIZE_MAX / 2);
+        bytes text = bytes_empty(SIZE_MAX);
         tool_value_escape(&text, held->data, n);
         tool_arguments_of(r, &text);
     } else {
@@ -204,7 +204,7 @@ static void end_value(tool_reader *r, bytes *held, size_t n, size_t total)
     if (is_streamed(r)) {
         tool_arguments(r, "\"", 1);
     } else {
-        bytes text = bytes_empty(SIZE_MAX / 2);
+        bytes text = bytes_empty(SIZE_MAX);
         tool_value_write(&text, bytes_str(&r->value), r->value.len, r->kinds);
         tool_arguments_of(r, &text);
     }

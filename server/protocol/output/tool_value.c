@@ -11,7 +11,7 @@
 
 void tool_value_escape(bytes *out, const char *text, size_t len)
 {
-    bytes quoted = bytes_empty(SIZE_MAX / 2);
+    bytes quoted = bytes_empty(SIZE_MAX);
     bytes_append_json(&quoted, text, len);
     if (quoted.failed) {
         out->failed = true;
@@ -325,7 +325,7 @@ static bool write_container(bytes *out, const char *text, size_t len, unsigned k
         json_free(doc);
         return fits;
     }
-    bytes converted = bytes_empty(SIZE_MAX / 2);
+    bytes converted = bytes_empty(SIZE_MAX);
     literal_to_json(&converted, text, len, NULL, false);
     bytes_fail_as(out, &converted);
     bool fits = write_if_container(out, bytes_str(&converted), converted.len, kinds);
@@ -377,7 +377,7 @@ void tool_value_literal(bytes *out, const char *text, size_t len, const char *qu
         tool_value_write(out, text, len, kinds);
         return;
     }
-    bytes converted = bytes_empty(SIZE_MAX / 2);
+    bytes converted = bytes_empty(SIZE_MAX);
     literal_to_json(&converted, text, len, quote, true);
     bytes_fail_as(out, &converted);
     json_doc *doc = parse(out, bytes_str(&converted), converted.len);

@@ -3,9 +3,9 @@
  * compares with a file.
  *
  *     made_models();                          // ash and birch are in the list, cedar is damaged
- *     s->engine = made_engine(0);             // the one of ash
+ *     engine *e = made_engine(0);             // the one of ash
  *     made_say("> begin\n");
- *     made_field("phase", "%d", s->phase);    // said where it is another one than before
+ *     made_field("engine", "%p", (void *)e);   // said where it is another one than before
  *
  * To be wrapped by the linker: clock_ms, log_write, engine_get_info, engine_close, catalog_count, catalog_at, catalog_find,
  * catalog_refresh.
@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "tests/server/service/made_serve.h"
+#include "tests/wrap.h"
 
 enum { MADE_MODELS = 4, MADE_FIELDS = 40 };
 
@@ -24,13 +25,6 @@ static bytes made_said;
 static double made_now_ms;
 static char made_some[MADE_MODELS];
 static bool made_is_silent;
-
-#define WRAP(type, name, parameters, ...)                                                                    \
-    type __wrap_##name parameters;                                                                           \
-    type __wrap_##name parameters                                                                            \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
 
 static inline void made_say_list(const char *format, va_list args)
 {

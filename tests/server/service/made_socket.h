@@ -11,8 +11,8 @@
 #define PARLEY_TESTS_SERVER_SERVICE_MADE_SOCKET_H
 
 #include "tests/recorded.h"
-#include "tests/server/service/asked.h"
 #include "tests/server/service/made_serve.h"
+#include "tests/server/service/told.h"
 
 /* ---- what is asked of others ---- */
 
@@ -29,12 +29,12 @@ WRAP(int64_t, clock_unix_s, (void), return 1234;)
 WRAP(void, hash_random_id, (char *out, size_t cap, const char *prefix),
      snprintf(out, cap, "%s%d", prefix, ++n_ids);)
 WRAP(uint64_t, hash_random_u64, (void), return 77;)
-WRAP(void, net_want_write, (net * n, uint64_t id), (void)n; ask("write to %d", (int)id);)
-WRAP(void, net_abort, (net * n, uint64_t id), (void)n; ask("abort %d", (int)id);)
+WRAP(void, net_want_write, (net * n, uint64_t id), (void)n; tell("write to %d", (int)id);)
+WRAP(void, net_abort, (net * n, uint64_t id), (void)n; tell("abort %d", (int)id);)
 WRAP(void, net_close_socket, (net * n, uint64_t id, int code, const char *why), (void)n;
-     ask("close %d %d %s", (int)id, code, why);)
+     tell("close %d %d %s", (int)id, code, why);)
 WRAP(void, metrics_request, (metrics * m, const char *endpoint, int status), (void)m;
-     ask("count %s %d", endpoint, status);)
+     tell("count %s %d", endpoint, status);)
 WRAP(void, engine_get_status, (engine * e, engine_status *out), CHECK((char *)e == some);
      *out = (engine_status){.n_running = 2, .n_waiting = 3};)
 WRAP(const file_store_options *, file_store_get_options, (const file_store *fs), (void)fs;
@@ -45,32 +45,32 @@ WRAP(bool, serve_take_ack, (serve * s, conn *c, bytes *out), (void)s; (void)c; c
      ack_due = false; bytes_append_str(out, was ? "an ack" : ""); return was;)
 WRAP(void, serve_socket_upload,
      (serve * s, conn *c, const char *type, const json *root, const char *event_id), (void)s;
-     ask("upload of %d: %s %s %s", (int)c->id, type, event_id ? event_id : "-",
-         json_str(json_get(root, "upload_id"), "-"));)
+     tell("upload of %d: %s %s %s", (int)c->id, type, event_id ? event_id : "-",
+          json_str(json_get(root, "upload_id"), "-"));)
 WRAP(
     answer *, serve_start_answer,
     (serve * s, conn *c, const dialect *d, bytes *body, json_doc **doc, api_error *e), (void)s;
-    ask("start %s of %d with %d bytes%s", d->name, (int)c->id, (int)body->len, doc ? ", read" : "");
+    tell("start %s of %d with %d bytes%s", d->name, (int)c->id, (int)body->len, doc ? ", read" : "");
     if (!started) { api_error_set(e, 503, "not_now", NULL, "it cannot begin"); } return started;)
-WRAP(void, serve_cancel_answer, (serve * s, answer *a), (void)s; ask("cancel %d", (int)a->id);)
+WRAP(void, serve_cancel_answer, (serve * s, answer *a), (void)s; tell("cancel %d", (int)a->id);)
 WRAP(err_code, serve_control_answer, (serve * s, answer *a, const char *action, err_detail *d), (void)s;
-     ask("control %d: %s", (int)a->id, action ? action : "-");
+     tell("control %d: %s", (int)a->id, action ? action : "-");
      return controlled == ERR_OK || controlled == ERR_IO /* which says nothing */
                 ? controlled
                 : err_set_param(d, controlled, "action", "odd_action", "no such action");)
 WRAP(answer *, serve_find_response, (serve * s, uint64_t scope, const char *id), (void)s;
-     ask("find %s of %d", id, (int)scope); return found;)
+     tell("find %s of %d", id, (int)scope); return found;)
 WRAP(void, serve_no_response, (const serve *s, uint64_t scope, const char *id, api_error *e), (void)s;
-     ask("no response \"%s\" of %d", id, (int)scope);
+     tell("no response \"%s\" of %d", id, (int)scope);
      api_error_set(e, 404, "response_not_found", "response_id", "there is none");)
 WRAP(bool, response_store_put,
      (response_store * l, uint64_t scope, const char *id, const char *items, size_t len, size_t n_input,
       double now),
      (void)l;
-     ask("keep %s of %d: %.*s, %d of it sent, at %g", id, (int)scope, (int)len, items, (int)n_input, now);
+     tell("keep %s of %d: %.*s, %d of it sent, at %g", id, (int)scope, (int)len, items, (int)n_input, now);
      return put;)
 WRAP(bool, response_store_remove, (response_store * l, uint64_t scope, const char *id, double now), (void)l;
-     ask("remove %s of %d at %g", id, (int)scope, now); return true;)
+     tell("remove %s of %d at %g", id, (int)scope, now); return true;)
 WRAP(const char *, responses_reply_catch_up, (bytes * out, const responses_reply *r, int64_t *next),
      bytes_printf(out, "the events from %d to %d of %s", (int)*next, (int)event_log_next(&r->log), r->id);
      *next = event_log_next(&r->log); return "response.snapshot";)
@@ -103,7 +103,7 @@ static inline serve *begin(const char *what)
     snprintf(s->load_stage, sizeof s->load_stage, "weights");
     s->load_fraction = 0.5;
     s->phase = SERVE_READY;
-    ask_begin("\n%s", what);
+    told_case("\n%s", what);
     return s;
 }
 
@@ -146,9 +146,9 @@ static inline bool pull(serve *s, conn *c)
         const char *at = strstr(bytes_str(&out), VERSION);
         if (at) { /* another one says the same */
             const size_t n = (size_t)(at - out.data);
-            ask("< %.*s\"version\":..%s", (int)n, out.data, at + sizeof VERSION - 1);
+            tell("< %.*s\"version\":..%s", (int)n, out.data, at + sizeof VERSION - 1);
         } else {
-            ask("< %s", bytes_str(&out));
+            tell("< %s", bytes_str(&out));
         }
     }
     bytes_deinit(&out);
@@ -167,7 +167,7 @@ static inline void pull_all(serve *s, conn *c)
 static inline void message(serve *s, conn *c, const char *text)
 {
     bytes m = bytes_empty(1 << 24);
-    ask("> %s", text);
+    tell("> %s", text);
     bytes_append_str(&m, text);
     serve_on_message(s, c->id, &m);
     bytes_deinit(&m);

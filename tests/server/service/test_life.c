@@ -495,7 +495,7 @@ int main(void)
         setenv("FAKE_LOAD_FAILS", HOW[i][0], 1);
         does_not_begin(HOW[i][1], (const char *const[]){NULL});
     }
-    recorded_check("server/service/life.txt", bytes_str(&all));
+    recorded_check("server/service/recorded/life.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();
 }

@@ -13,6 +13,7 @@
 #include "server/service/prep.h"
 #include "server/service/prep_turns.h"
 #include "tests/recorded.h"
+#include "tests/wrap.h"
 
 /* ---- the order ---- */
 
@@ -63,13 +64,6 @@ static err_code moment(const char *name, err_detail *d)
 }
 
 /* ---- who is asked ---- */
-
-#define WRAP(type, name, parameters, ...)                                                                    \
-    type __wrap_##name parameters;                                                                           \
-    type __wrap_##name parameters                                                                            \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
 
 static void *(*works)(void *ctx);
 static void *work_ctx;
@@ -385,6 +379,6 @@ static void tell(void *ctx, bytes *to, const char *line, size_t len)
 int main(void)
 {
     log_set_level(LOG_OFF);
-    recorded_answers(PARLEY_SOURCE_DIR "/tests/server/service/steps.txt", tell, NULL);
+    recorded_answers(PARLEY_SOURCE_DIR "/tests/server/service/recorded/steps.txt", tell, NULL);
     CHECK_DONE();
 }

@@ -8,6 +8,7 @@
 #include "server/service/prep_turns.h"
 #include "tests/one_fails.h"
 #include "tests/recorded.h"
+#include "tests/wrap.h"
 
 enum { TURNS = 4 };
 
@@ -17,13 +18,6 @@ static bytes *out;             /* what came of the line */
 static int64_t now_ns, cpu_ns; /* the clock, and the processor time of this thread */
 static int depth;              /* of locks: 1 within a call */
 static bool is_told;
-
-#define WRAP(type, name, parameters, ...)                                                                    \
-    type __wrap_##name parameters;                                                                           \
-    type __wrap_##name parameters                                                                            \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
 
 static void note(const char *what)
 {
@@ -186,7 +180,7 @@ static void tell(void *ctx, bytes *to, const char *line, size_t len)
 
 int main(void)
 {
-    recorded_answers(PARLEY_SOURCE_DIR "/tests/server/service/prep_waits.txt", tell, NULL);
+    recorded_answers(PARLEY_SOURCE_DIR "/tests/server/service/recorded/prep_waits.txt", tell, NULL);
     one_fails("calloc", 1);
     CHECK(!prep_turns_create(1));
     CHECK(one_fails_over());

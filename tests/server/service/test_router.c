@@ -494,7 +494,7 @@ static void test_assets(void)
     bytes_append_str(&out, "\n");
     test_embedded(&out);
     test_folder(&out);
-    recorded_check("server/service/assets.txt", bytes_str(&out));
+    recorded_check("server/service/recorded/assets.txt", bytes_str(&out));
     bytes_deinit(&out);
 }
 
@@ -594,7 +594,7 @@ static void test_metrics(void)
     g.compute = "a \"processor\"";
     bytes_append_str(&out, "\nat work\n");
     write_metrics(&out, &m, &g);
-    recorded_check("server/service/metrics.txt", bytes_str(&out));
+    recorded_check("server/service/recorded/metrics.txt", bytes_str(&out));
     for (int i = 0; i < METRICS_REQUEST_KINDS;
          i++) { /* of more kinds than there is room for nothing is said */
         metrics_request(&m, "many", i);

@@ -470,7 +470,7 @@ int main(void)
     test_failed();
     test_whole();
     test_streams();
-    recorded_check("server/service/answers.txt", bytes_str(&told));
+    recorded_check("server/service/recorded/answers.txt", bytes_str(&told));
     bytes_deinit(&told);
     CHECK_DONE();
 }

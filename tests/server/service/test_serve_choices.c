@@ -2,6 +2,7 @@
  * Requests are a list of the test's, and so are those who take them. */
 #include "tests/alloc_fail.h"
 #include "tests/server/service/made_serve.h"
+#include "tests/wrap.h"
 
 enum { MOST = 6 };
 
@@ -12,13 +13,6 @@ static char requests[MOST + 1];
 static int n_requests, fails_at;
 static uint64_t ids[MOST];
 static bytes said;
-
-#define WRAP(type, name, parameters, ...)                                                                    \
-    type __wrap_##name parameters;                                                                           \
-    type __wrap_##name parameters                                                                            \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
 
 static int place_of(const void *q)
 {

@@ -321,7 +321,7 @@ int main(void)
     test_streams();
     test_responses();
     test_saving();
-    recorded_check("server/service/dialects.txt", bytes_str(&all));
+    recorded_check("server/service/recorded/dialects.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();
 }

@@ -487,7 +487,7 @@ int main(void)
     test_abandoned();
     test_time();
     test_tick();
-    recorded_check("server/service/events.txt", bytes_str(&told));
+    recorded_check("server/service/recorded/events.txt", bytes_str(&told));
     bytes_deinit(&told);
     CHECK_DONE();
 }

@@ -2,6 +2,7 @@
  * content, its end; recorded. The store and the net are the test. */
 #include "tests/recorded.h"
 #include "tests/server/service/made_serve.h"
+#include "tests/wrap.h"
 
 /* ---- what is asked of others ---- */
 
@@ -10,13 +11,6 @@ static char some[1];
 static int n_files; /* in the store */
 static bool is_known, has_place;
 static err_code opens;
-
-#define WRAP(type, name, parameters, ...)                                                                    \
-    type __wrap_##name parameters;                                                                           \
-    type __wrap_##name parameters                                                                            \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
 
 /* Each third is a video, each second of another purpose. */
 static stored_file file_of(int i)
@@ -164,7 +158,7 @@ int main(void)
     for (char *p = all.data; p < all.data + all.len; p++) {
         *p = *p == '\r' ? '|' : *p;
     }
-    recorded_check("server/service/stored_files.txt", bytes_str(&all));
+    recorded_check("server/service/recorded/stored_files.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();
 }

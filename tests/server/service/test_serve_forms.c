@@ -4,6 +4,7 @@
 #include "tests/one_fails.h"
 #include "tests/recorded.h"
 #include "tests/server/service/made_serve.h"
+#include "tests/wrap.h"
 
 enum { MOST = 5000, STEP = 1 << 20, OVERHEAD = 65536 };
 
@@ -18,13 +19,6 @@ static uint64_t n_queued;
 static const char *fails; /* what fails once; NULL: nothing */
 static const file_store_options FILES = {.max_bytes = MOST, .dir = "/dir"};
 static const upload_part PART = {.id = "part_1"};
-
-#define WRAP(type, name, parameters, ...)                                                                    \
-    type __wrap_##name parameters;                                                                           \
-    type __wrap_##name parameters                                                                            \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
 
 ONE_FAILS(void *, calloc, (size_t n, size_t size), (n, size), NULL)
 
@@ -361,7 +355,7 @@ int main(void)
     test_written();
     test_parts();
     test_pace();
-    recorded_check("server/service/forms.txt", bytes_str(&all));
+    recorded_check("server/service/recorded/forms.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();
 }

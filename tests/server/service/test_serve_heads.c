@@ -339,7 +339,7 @@ int main(void)
     test_sockets();
     test_access();
     test_conn();
-    recorded_check("server/service/heads.txt", bytes_str(&lines));
+    recorded_check("server/service/recorded/heads.txt", bytes_str(&lines));
     bytes_deinit(&lines);
     CHECK_DONE();
 }

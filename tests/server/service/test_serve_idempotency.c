@@ -2,8 +2,8 @@
  * its stream each has had. What is asked of others is recorded. */
 #include "base/log.h"
 #include "tests/recorded.h"
-#include "tests/server/service/asked.h"
 #include "tests/server/service/made_serve.h"
+#include "tests/server/service/told.h"
 
 /* ---- what is asked of others ---- */
 
@@ -11,39 +11,39 @@ static bool is_gone, can_read;
 
 WRAP(void, log_write, (log_level level, const char *component, const char *format, ...), char text[256];
      va_list args; va_start(args, format); vsnprintf(text, sizeof text, format, args); va_end(args);
-     ask("log %d %s: %s", level, component, text);)
-WRAP(void, net_want_write, (net * n, uint64_t id), (void)n; ask("write to %d", (int)id);)
+     tell("log %d %s: %s", level, component, text);)
+WRAP(void, net_want_write, (net * n, uint64_t id), (void)n; tell("write to %d", (int)id);)
 WRAP(bool, serve_add_reader, (conn * c, uint64_t id, int64_t next_seq),
-     ask("%d reads %d from %d on", (int)c->id, (int)id, (int)next_seq);
+     tell("%d reads %d from %d on", (int)c->id, (int)id, (int)next_seq);
      return can_read;)
 WRAP(void, serve_socket_error,
      (serve * s, conn *c, const api_error *e, const char *event_id, const char *stream_id,
       const char *response_id),
      (void)s;
-     ask("error to %d: %d %s %s (%s, %s, %s)", (int)c->id, e->status, e->code, e->message, event_id,
-         stream_id, response_id);)
+     tell("error to %d: %d %s %s (%s, %s, %s)", (int)c->id, e->status, e->code, e->message, event_id,
+          stream_id, response_id);)
 WRAP(void, serve_send_error, (serve * s, conn *c, const api_error *e), (void)s;
-     ask("error to %d: %d %s %s%s", (int)c->id, e->status, e->code, e->message, e->param);)
+     tell("error to %d: %d %s %s%s", (int)c->id, e->status, e->code, e->message, e->param);)
 WRAP(void, serve_begin_stream, (serve * s, conn *c, const answer *a), (void)s;
-     ask("stream %d to %d", (int)a->id, (int)c->id);)
+     tell("stream %d to %d", (int)a->id, (int)c->id);)
 WRAP(void, serve_send_whole, (serve * s, conn *c, answer *a), (void)s;
-     ask("send %d to %d", (int)a->id, (int)c->id);)
-WRAP(void, serve_drop_answer, (serve * s, answer *a), ask("drop %d", (int)a->id);
+     tell("send %d to %d", (int)a->id, (int)c->id);)
+WRAP(void, serve_drop_answer, (serve * s, answer *a), tell("drop %d", (int)a->id);
      CHECK(id_table_remove(&s->answers, a->id) == a); answer_destroy(a);)
 WRAP(
     bool, serve_is_repeat_gone, (const serve *s, const answer *a, api_error *e), (void)s;
-    ask("is the answer to %d gone", (int)a->id);
+    tell("is the answer to %d gone", (int)a->id);
     if (is_gone) { api_error_set(e, 404, "it_is_gone", NULL, "it had to go"); } return is_gone;)
 WRAP(void, serve_fail_answer, (serve * s, answer *a, err_code code, const api_error *e), (void)s;
-     ask("%d fails: %d %d %s", (int)a->id, code, e->status, e->code);)
-WRAP(void, serve_stop_answer, (serve * s, uint64_t id), (void)s; ask("stop %d", (int)id);)
+     tell("%d fails: %d %d %s", (int)a->id, code, e->status, e->code);)
+WRAP(void, serve_stop_answer, (serve * s, uint64_t id), (void)s; tell("stop %d", (int)id);)
 
 static serve *begin(const char *what)
 {
     serve *s = made_serve();
     is_gone = false;
     can_read = true;
-    ask_begin("\n%s", what);
+    told_case("\n%s", what);
     return s;
 }
 
@@ -115,9 +115,9 @@ static void test_same(void)
                 is_gone = true;
                 first->is_accepted = false;
             }
-            ask(serve_attach_replay(s, again) ? "it goes on" : "it is a new one");
-            ask("%d waits for %d", is_socket, (int)c->answer);
-            ask("%d times", (int)s->metrics.ws_resumes);
+            tell(serve_attach_replay(s, again) ? "it goes on" : "it is a new one");
+            tell("%d waits for %d", is_socket, (int)c->answer);
+            tell("%d times", (int)s->metrics.ws_resumes);
             made_end(s);
         }
     }
@@ -136,7 +136,7 @@ static void test_sockets(void)
         c->readers[1].answer = with & 1 ? first->id : 8;
         c->readers[2].answer = first->id; /* of before */
         CHECK(serve_attach_replay(s, again));
-        ask("%d times", (int)s->metrics.ws_resumes);
+        tell("%d times", (int)s->metrics.ws_resumes);
         made_end(s);
     }
     serve *s = begin("a socket that reads only that");
@@ -169,7 +169,7 @@ static void test_http(void)
                 first->dialect = again->dialect = &dialect_responses;
             }
             CHECK(serve_attach_replay(s, again));
-            ask("it waits for %d", (int)c->answer);
+            tell("it waits for %d", (int)c->answer);
             made_end(s);
         }
     }
@@ -178,7 +178,7 @@ static void test_http(void)
         conn *c = client_of(s, 3, 2);
         named(s, false, "n")->sse_base = (size_t)gone;
         CHECK(serve_attach_replay(s, named(s, false, "n")));
-        ask("it waits for %d", (int)c->answer);
+        tell("it waits for %d", (int)c->answer);
         made_end(s);
     }
 }
@@ -233,7 +233,7 @@ static void test_followers(void)
 /* Wherever in their tables both stand. */
 static void test_places(void)
 {
-    ask_begin("\nplaces");
+    told_case("\nplaces");
     static const uint64_t IDS[] = {62, 17}; /* they come to the first and the last place of a table */
     for (size_t k = 0; k < ARRAY_LEN(IDS); k++) {
         serve *s = made_serve();
@@ -260,9 +260,9 @@ static void test_places(void)
 
 static void say_stream(const char *when, const answer *a, const conn *one, const conn *two)
 {
-    ask("%s: \"%s\" from %d on, had %d and %d%s%s", when, bytes_str(&a->sse), (int)a->sse_base,
-        (int)one->sse_pos, (int)two->sse_pos, one->is_cut ? ", the first is cut" : "",
-        two->is_cut ? ", the second is cut" : "");
+    tell("%s: \"%s\" from %d on, had %d and %d%s%s", when, bytes_str(&a->sse), (int)a->sse_base,
+         (int)one->sse_pos, (int)two->sse_pos, one->is_cut ? ", the first is cut" : "",
+         two->is_cut ? ", the second is cut" : "");
 }
 
 /* Who does not read is cut, an answer that nobody reads stops, and what all have had is forgotten. */
@@ -340,8 +340,8 @@ static void test_take(void)
             c->sse_pos = CASES[i].pos;
             slow->sse_pos = CASES[i].base + 1;
             const size_t left = serve_take_stream(s, c, a, &out, CASES[i].max);
-            ask("of \"%s\" from %d on, at most %d: \"%s\", %d left", CASES[i].text, (int)CASES[i].pos,
-                (int)CASES[i].max, bytes_str(&out), (int)left);
+            tell("of \"%s\" from %d on, at most %d: \"%s\", %d left", CASES[i].text, (int)CASES[i].pos,
+                 (int)CASES[i].max, bytes_str(&out), (int)left);
             say_stream("then", a, c, slow);
             bytes_deinit(&out);
             made_end(s);
@@ -358,7 +358,7 @@ int main(void)
     test_places();
     test_check();
     test_take();
-    recorded_check("server/service/idempotency.txt", ask_end());
-    bytes_deinit(&asked);
+    recorded_check("server/service/recorded/idempotency.txt", bytes_str(&told));
+    bytes_deinit(&told);
     CHECK_DONE();
 }

@@ -2,16 +2,10 @@
  * who get it are the test. */
 #include "tests/check.h"
 #include "tests/server/service/made_serve.h"
+#include "tests/wrap.h"
 
 static bytes said;
 static bool is_idle;
-
-#define WRAP(type, name, parameters, ...)                                                                    \
-    type __wrap_##name parameters;                                                                           \
-    type __wrap_##name parameters                                                                            \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
 
 static void note(const char *who, uint64_t id)
 {

@@ -2,8 +2,8 @@
  * reads and how large an answer is, says the test. */
 #include "base/log.h"
 #include "tests/recorded.h"
-#include "tests/server/service/asked.h"
 #include "tests/server/service/made_serve.h"
+#include "tests/server/service/told.h"
 
 /* ---- what is asked of others ---- */
 
@@ -18,24 +18,24 @@ static size_t stored;
 WRAP(double, clock_ms, (void), return now_ms;)
 WRAP(void, log_write, (log_level level, const char *component, const char *format, ...), char text[256];
      va_list args; va_start(args, format); vsnprintf(text, sizeof text, format, args); va_end(args);
-     ask("log %d %s: %s", level, component, text);)
+     tell("log %d %s: %s", level, component, text);)
 WRAP(conn *, serve_find_follower, (const serve *s, const answer *a), (void)s; static conn c;
      return n_read >> a->id & 1 ? &c : NULL;)
-WRAP(void, serve_drop_answer, (serve * s, answer *a), ask("drop %d", (int)a->id);
+WRAP(void, serve_drop_answer, (serve * s, answer *a), tell("drop %d", (int)a->id);
      CHECK(id_table_remove(&s->answers, a->id) == a); answer_destroy(a);)
 WRAP(size_t, answer_bytes, (const answer *a), (void)a; return 70;)
 WRAP(bool, shares_is_over, (const shares *s, size_t n, size_t n_bytes, uint64_t *owner), (void)s;
-     ask("too much with %d of %d more: %s", (int)n, (int)n_bytes, n_over > 0 ? "yes" : "no");
+     tell("too much with %d of %d more: %s", (int)n, (int)n_bytes, n_over > 0 ? "yes" : "no");
      *owner = over_scope; return n_over-- > 0;)
 WRAP(bool, shares_add, (shares * s, uint64_t owner, size_t n_bytes), (void)s;
-     ask("keep %d of %d", (int)n_bytes, (int)owner); return can_add;)
+     tell("keep %d of %d", (int)n_bytes, (int)owner); return can_add;)
 WRAP(void, shares_note_gone, (shares * s, uint64_t owner, const char *name, double until_ms), (void)s;
-     ask("gone of %d until %g: \"%s\"", (int)owner, until_ms, name);)
+     tell("gone of %d until %g: \"%s\"", (int)owner, until_ms, name);)
 WRAP(bool, shares_is_gone, (const shares *s, uint64_t owner, const char *name, double now), (void)s;
-     ask("is it gone, of %d at %g: \"%s\"", (int)owner, now, name); return is_gone;)
+     tell("is it gone, of %d at %g: \"%s\"", (int)owner, now, name); return is_gone;)
 WRAP(ledger_status, ledger_get_status, (const ledger *l), (void)l; return memory;)
 WRAP(size_t, response_store_bytes, (response_store * l), (void)l; return stored;)
-WRAP(void, response_store_tick, (response_store * l, double now), (void)l; ask("conversations at %g", now);)
+WRAP(void, response_store_tick, (response_store * l, double now), (void)l; tell("conversations at %g", now);)
 
 static serve *begin(const char *what)
 {
@@ -46,7 +46,7 @@ static serve *begin(const char *what)
     can_add = true;
     is_gone = false;
     n_read = 0;
-    ask_begin("\n%s", what);
+    told_case("\n%s", what);
     return s;
 }
 
@@ -104,7 +104,7 @@ static void test_keep(void)
             can_add = !(with & 2);
             serve_keep_answer(s, a);
             a = id_table_get(&s->answers, 1);
-            ask("%s: %d", a ? "it is there" : "it is gone", a ? (int)a->kept_bytes : 0);
+            tell("%s: %d", a ? "it is there" : "it is gone", a ? (int)a->kept_bytes : 0);
             made_end(s);
         }
     }
@@ -131,7 +131,7 @@ static void test_room(void)
         n_over = over;
         answer *last = finished(s, HAS_REPLY, 0, 4000);
         serve_keep_answer(s, last);
-        ask("%d left", (int)s->answers.len);
+        tell("%d left", (int)s->answers.len);
         CHECK(id_table_get(&s->answers, uncounted->id) == uncounted);
         CHECK(id_table_get(&s->answers, other->id) == other);
         CHECK(id_table_get(&s->answers, read->id) == read);
@@ -223,7 +223,7 @@ static void test_gone(void)
             api_error e = {0};
             is_gone = gone;
             const bool says = serve_is_repeat_gone(s, a, &e);
-            ask("%s: %d %s %s %s", says ? "it had to go" : "nothing", e.status, e.code, e.param, e.message);
+            tell("%s: %d %s %s %s", says ? "it had to go" : "nothing", e.status, e.code, e.param, e.message);
             made_end(s);
         }
     }
@@ -232,7 +232,7 @@ static void test_gone(void)
         api_error e = {0};
         is_gone = gone;
         serve_no_response(s, 5, "resp_1", &e);
-        ask("%d %s %s %s", e.status, e.code, e.param, e.message);
+        tell("%d %s %s %s", e.status, e.code, e.param, e.message);
         made_end(s);
     }
     serve *s = begin("the longest name");
@@ -259,7 +259,7 @@ static void test_memory(void)
         stored = CASES[i].talks;
         s->kept.n_bytes = CASES[i].answers;
         const ledger_status is = serve_memory_status(s, &kept);
-        ask("%d of %d, %d kept", (int)is.used, (int)CASES[i].used, (int)kept);
+        tell("%d of %d, %d kept", (int)is.used, (int)CASES[i].used, (int)kept);
         made_end(s);
     }
 }
@@ -273,7 +273,7 @@ int main(void)
     test_time();
     test_gone();
     test_memory();
-    recorded_check("server/service/kept.txt", ask_end());
-    bytes_deinit(&asked);
+    recorded_check("server/service/recorded/kept.txt", bytes_str(&told));
+    bytes_deinit(&told);
     CHECK_DONE();
 }

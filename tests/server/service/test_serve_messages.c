@@ -21,7 +21,7 @@ static void test_create(void)
             a->conn = 9;
             a->goes_on = starts && !has_chain;
             message(s, c, MESSAGES[i]);
-            ask("%s", a->goes_on ? "it goes on" : "it begins");
+            tell("%s", a->goes_on ? "it goes on" : "it begins");
         }
         made_end(s);
     }
@@ -41,7 +41,7 @@ static void test_create(void)
             bytes_deinit(&m);
             pull_all(s, c);
         }
-        ask("%s", started && started->goes_on ? "it goes on" : "it begins");
+        tell("%s", started && started->goes_on ? "it goes on" : "it begins");
         made_end(s);
     }
     serve *s = begin("so many at once");
@@ -155,7 +155,7 @@ static void test_resume(void)
             "1\"%s}",
             AFTER[i]);
         message(s, c, text);
-        ask("%d readers, %d times", c->n_readers, (int)s->metrics.ws_resumes);
+        tell("%d readers, %d times", c->n_readers, (int)s->metrics.ws_resumes);
         made_end(s);
     }
     serve *s = begin("of no name, and one that is not known");
@@ -238,7 +238,7 @@ int main(void)
     test_resume();
     test_places();
     test_messages();
-    recorded_check("server/service/messages.txt", ask_end());
-    bytes_deinit(&asked);
+    recorded_check("server/service/recorded/messages.txt", bytes_str(&told));
+    bytes_deinit(&told);
     CHECK_DONE();
 }

@@ -513,7 +513,7 @@ int main(void)
     test_managers();
     test_hub();
     test_in_use();
-    recorded_check("server/service/models.txt", bytes_str(&made_said));
+    recorded_check("server/service/recorded/models.txt", bytes_str(&made_said));
     bytes_deinit(&made_said);
     CHECK_DONE();
 }

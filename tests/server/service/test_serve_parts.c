@@ -426,7 +426,7 @@ int main(void)
     test_fails();
     test_refused();
     test_close();
-    recorded_check("server/service/parts.txt", bytes_str(&told));
+    recorded_check("server/service/recorded/parts.txt", bytes_str(&told));
     bytes_deinit(&told);
     CHECK_DONE();
 }

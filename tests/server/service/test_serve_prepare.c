@@ -688,7 +688,7 @@ int main(void)
     test_begins_once();
     test_replied();
     test_lanes();
-    recorded_check("server/service/prepare.txt", bytes_str(&told));
+    recorded_check("server/service/recorded/prepare.txt", bytes_str(&told));
     bytes_deinit(&told);
     CHECK_DONE();
 }

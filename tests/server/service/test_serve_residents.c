@@ -370,7 +370,7 @@ int main(void)
     test_idle();
     test_unload();
     test_write();
-    recorded_check("server/service/residents.txt", bytes_str(&made_said));
+    recorded_check("server/service/recorded/residents.txt", bytes_str(&made_said));
     bytes_deinit(&made_said);
     CHECK_DONE();
 }

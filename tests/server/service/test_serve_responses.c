@@ -368,7 +368,7 @@ int main(void)
     test_read();
     test_extended();
     test_written();
-    recorded_check("server/service/responses.txt", bytes_str(&told));
+    recorded_check("server/service/recorded/responses.txt", bytes_str(&told));
     bytes_deinit(&told);
     CHECK_DONE();
 }

@@ -8,6 +8,7 @@
 #include "server/service/assets.h"
 #include "tests/recorded.h"
 #include "tests/server/service/made_serve.h"
+#include "tests/wrap.h"
 
 enum { PIECE = 16384, KEEPALIVE_S = 5 };
 
@@ -22,13 +23,6 @@ static const char *takes; /* the next piece of a stream */
 static size_t left;       /* behind it */
 static const char *log_has;
 static int n_news;
-
-#define WRAP(type, name, parameters, ...)                                                                    \
-    type __wrap_##name parameters;                                                                           \
-    type __wrap_##name parameters                                                                            \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
 
 /* On one line, of long ones the begin. */
 static void note_text(const char *text, size_t len)
@@ -557,7 +551,7 @@ int main(void)
     test_chat_streams();
     test_log_streams();
     test_end();
-    recorded_check("server/service/routes.txt", bytes_str(&all));
+    recorded_check("server/service/recorded/routes.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();
 }

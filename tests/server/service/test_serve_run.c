@@ -9,6 +9,7 @@
 #include "tests/recorded.h"
 #include "tests/said.h"
 #include "tests/server/service/made_serve.h"
+#include "tests/wrap.h"
 
 /* ---- what is asked of others ---- */
 
@@ -22,13 +23,6 @@ static int64_t now_s;
 static void *(*thread_runs)(void *);
 static void *thread_ctx;
 static bool has_thread = true;
-
-#define WRAP(type, name, parameters, ...)                                                                    \
-    type __wrap_##name parameters;                                                                           \
-    type __wrap_##name parameters                                                                            \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
 
 static void note(const char *what)
 {
@@ -194,7 +188,7 @@ int main(void)
     test_defaults();
     test_program();
     test_thread();
-    recorded_check("server/service/run.txt", bytes_str(&all));
+    recorded_check("server/service/recorded/run.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();
 }

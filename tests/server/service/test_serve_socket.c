@@ -9,7 +9,7 @@ static void queue(serve *s, conn *c, const char *text)
     bytes_append_str(&b, text);
     serve_queue_frame(s, c, &b);
     bytes_deinit(&b);
-    ask("%d of %d taken", (int)c->frames_pos, (int)c->frames.len);
+    tell("%d of %d taken", (int)c->frames_pos, (int)c->frames.len);
 }
 
 static void test_frames(void)
@@ -21,17 +21,17 @@ static void test_frames(void)
     queue(s, c, "");
     queue(s, c, "three");
     queue(s, c, "four"); /* 19 wait; 20 may, of them 4 bytes of text more */
-    ask("and a byte less");
+    tell("and a byte less");
     queue(s, c, "f");
     CHECK(pull(s, c));
-    ask("%d of %d taken", (int)c->frames_pos, (int)c->frames.len);
+    tell("%d of %d taken", (int)c->frames_pos, (int)c->frames.len);
     queue(s, c, "fo");
     queue(s, c, "four");
     bytes lost = {.failed = true};
-    ask("one for which there was no memory");
+    tell("one for which there was no memory");
     serve_queue_frame(s, c, &lost);
     CHECK(pull(s, c) && pull(s, c) && pull(s, c) && !pull(s, c));
-    ask("%d of %d taken", (int)c->frames_pos, (int)c->frames.len);
+    tell("%d of %d taken", (int)c->frames_pos, (int)c->frames.len);
     queue(s, c, "again from the start");
     pull_all(s, c);
     made_end(s);
@@ -66,9 +66,9 @@ static void test_frames(void)
         CHECK_INT(serve_socket_pull(s, c, &out), NET_PULL_MORE);
         CHECK_INT(out.len, SIZES[i]);
         bytes_deinit(&out);
-        ask("%d of %d taken", (int)c->frames_pos, (int)c->frames.len);
+        tell("%d of %d taken", (int)c->frames_pos, (int)c->frames.len);
         pull_all(s, c);
-        ask("%d of %d taken", (int)c->frames_pos, (int)c->frames.len);
+        tell("%d of %d taken", (int)c->frames_pos, (int)c->frames.len);
     }
     free(long_text);
     made_end(s);
@@ -108,9 +108,9 @@ static void test_long(void)
             id[16000] = '\0';
             bytes m = bytes_empty(1 << 20), out = bytes_empty(1 << 20);
             bytes_printf(&m, FORMS[i], id);
-            asked.failed = true; /* what is asked with it is too long to be written */
+            told.failed = true; /* what is asked with it is too long to be written */
             serve_on_message(s, c->id, &m);
-            asked.failed = false;
+            told.failed = false;
             CHECK_INT(serve_socket_pull(s, c, &out), is_small ? NET_PULL_IDLE : NET_PULL_MORE);
             json_doc *doc = NULL;
             err_detail d;
@@ -156,7 +156,7 @@ static void test_open(void)
         pull_all(s, c);
         s->status_version++;
         s->session_version++;
-        ask("another model");
+        tell("another model");
         pull_all(s, c);
         pull_all(s, c);
         made_end(s);
@@ -209,7 +209,7 @@ static void test_capabilities(void)
         has.video_fills_budget = true;
         bytes video = bytes_empty(4096);
         serve_write_video(&video, &has);
-        ask("%s", bytes_str(&video));
+        tell("%s", bytes_str(&video));
         bytes_deinit(&video);
         made_end(s);
     }
@@ -348,7 +348,7 @@ static void test_news(void)
         for (int k = 0; k < 3; k++) {
             bytes out = bytes_empty(4096);
             const char *type = serve_take_news(s, &r, a, &out);
-            ask("%s: %s", type ? type : "nothing", bytes_str(&out));
+            tell("%s: %s", type ? type : "nothing", bytes_str(&out));
             bytes_deinit(&out);
         }
         CHECK_INT(r.next_seq, CASES[i].next_seq);
@@ -374,12 +374,12 @@ static void test_lanes(void)
         CHECK(serve_add_reader(c, backwards ? a->id : b->id, 0));
         pull_all(s, c);
         event_log_close(&a->reply.log);
-        ask("the first is over");
+        tell("the first is over");
         pull_all(s, c);
-        ask("%d read", c->n_readers);
+        tell("%d read", c->n_readers);
         event_log_close(&b->reply.log);
         pull_all(s, c);
-        ask("%d read", c->n_readers);
+        tell("%d read", c->n_readers);
         made_end(s);
     }
 }
@@ -404,7 +404,7 @@ static void test_readers(void)
     CHECK(serve_add_reader(c, trimmed->id, 0));
     CHECK(serve_add_reader(c, news->id, 0));
     pull_all(s, c);
-    ask("%d read", c->n_readers);
+    tell("%d read", c->n_readers);
     c->is_extended = false; /* who does not know of news hears of none */
     news->progress_version++;
     pull_all(s, c);
@@ -421,7 +421,7 @@ static void test_readers(void)
     event_log_close(&b->reply.log);
     c->next_reader = 1; /* each waits for one behind it */
     pull_all(s, c);
-    ask("%d read", c->n_readers);
+    tell("%d read", c->n_readers);
     made_end(s);
 }
 
@@ -446,11 +446,11 @@ static void test_chains(void)
         snprintf(a->chat_id, sizeof a->chat_id, "resp_new");
         bytes_append_str(&a->opt.items, "items");
         serve_extend_chain(s, a);
-        ask("its end is \"%s\"", c->chain_end);
+        tell("its end is \"%s\"", c->chain_end);
         for (int goes_on = 0; goes_on < 2; goes_on++) {
             a->goes_on = goes_on;
             serve_break_chain(s, a);
-            ask("its end is \"%s\"", c->chain_end);
+            tell("its end is \"%s\"", c->chain_end);
         }
         made_end(s);
     }
@@ -470,7 +470,7 @@ int main(void)
     test_lanes();
     test_readers();
     test_chains();
-    recorded_check("server/service/socket.txt", ask_end());
-    bytes_deinit(&asked);
+    recorded_check("server/service/recorded/socket.txt", bytes_str(&told));
+    bytes_deinit(&told);
     CHECK_DONE();
 }

@@ -1,8 +1,8 @@
 /* serve_socket_uploads: what is said of files that arrive over a WebSocket, for each message and each chunk; recorded. The
  * uploads, their disk and the net are the test. */
 #include "tests/recorded.h"
-#include "tests/server/service/asked.h"
 #include "tests/server/service/made_serve.h"
+#include "tests/server/service/told.h"
 
 /* ---- what is asked of others ---- */
 
@@ -21,31 +21,31 @@ static err_code say_err(err_code err, err_detail *d, const char *name)
 }
 
 WRAP(void, serve_queue_frame, (serve * s, conn *c, const bytes *text), (void)s; was_cut = text->failed;
-     ask("to %d: %s", (int)c->id, bytes_str(text));)
+     tell("to %d: %s", (int)c->id, bytes_str(text));)
 WRAP(void, serve_tell_completed, (serve * s, conn *c, bytes *text, const stored_file *f), (void)s;
-     was_cut = text->failed; ask("to %d, of %s: %s", (int)c->id, f->id, bytes_str(text));)
-WRAP(void, net_want_write, (net * n, uint64_t id), (void)n; ask("write to %d", (int)id);)
-WRAP(void, serve_pace, (serve * s, conn *c), (void)s; ask("pace %d", (int)c->id);)
+     was_cut = text->failed; tell("to %d, of %s: %s", (int)c->id, f->id, bytes_str(text));)
+WRAP(void, net_want_write, (net * n, uint64_t id), (void)n; tell("write to %d", (int)id);)
+WRAP(void, serve_pace, (serve * s, conn *c), (void)s; tell("pace %d", (int)c->id);)
 WRAP(err_code, serve_begin_upload,
      (serve * s, uint64_t scope, const json *root, upload_kind kind, upload **out, stored_file *known,
       err_detail *d),
      (void)s;
-     ask("begin for %d, kind %d: %d", (int)scope, kind, (int)json_num(json_get(root, "bytes"), -1));
+     tell("begin for %d, kind %d: %d", (int)scope, kind, (int)json_num(json_get(root, "bytes"), -1));
      *out = is_known || begun != ERR_OK ? NULL : found;
      *known = ((stored_file){.id = "file_k", .bytes = 5000000000, .expires_at = 6000000000});
      return say_err(begun, d, "begin");)
 WRAP(void, serve_step_upload, (serve * s, upload *up), (void)s;
-     ask("step %s, %s", up->id, up->has_hash ? "of a hash" : "of no hash");)
+     tell("step %s, %s", up->id, up->has_hash ? "of a hash" : "of no hash");)
 WRAP(upload *, uploads_find, (uploads * us, uint64_t scope, const char *id), (void)us;
-     ask("find \"%s\" of %d", id, (int)scope); return found;)
+     tell("find \"%s\" of %d", id, (int)scope); return found;)
 WRAP(upload *, uploads_find_handle, (uploads * us, uint64_t scope, uint32_t handle), (void)us;
-     ask("find %u of %d", handle, (int)scope); return found;)
-WRAP(void, uploads_drop, (uploads * us, upload *up), (void)us; ask("drop %s", up->id);)
+     tell("find %u of %d", handle, (int)scope); return found;)
+WRAP(void, uploads_drop, (uploads * us, upload *up), (void)us; tell("drop %s", up->id);)
 WRAP(uint64_t, upload_written, (const upload *up), (void)up; return written;)
-WRAP(err_code, uploads_finish, (upload * up, err_detail *d), ask("finish %s", up->id);
+WRAP(err_code, uploads_finish, (upload * up, err_detail *d), tell("finish %s", up->id);
      return say_err(finishes, d, "finish");)
 WRAP(err_code, upload_chunk, (upload * up, uint64_t offset, const void *data, size_t n, err_detail *d),
-     ask("chunk at %llu: %.*s", (unsigned long long)offset, (int)n, (const char *)data);
+     tell("chunk at %llu: %.*s", (unsigned long long)offset, (int)n, (const char *)data);
      up->received += n_taken; return say_err(chunk, d, "chunk");)
 WRAP(err_code, file_sink_error, (const file_sink *f, err_detail *d), CHECK((const char *)f == some);
      return say_err(disk, d, "disk");)
@@ -57,7 +57,7 @@ static serve *begin(const char *what)
     written = n_taken = 0;
     disk = begun = finishes = chunk = ERR_OK;
     is_known = says_nothing = false;
-    ask_begin("\n%s", what);
+    told_case("\n%s", what);
     return s;
 }
 
@@ -87,8 +87,8 @@ static upload made_upload(void)
 
 static void say_upload(const upload *up)
 {
-    ask("conn %d, told %lld, wanted %d, due %d, gap %d, hash %d, asked %d", (int)up->conn,
-        (long long)up->told, up->ack_wanted, up->ack_due, up->gap_told, up->has_hash, (int)up->asked.len);
+    tell("conn %d, told %lld, wanted %d, due %d, gap %d, hash %d, asked %d", (int)up->conn,
+         (long long)up->told, up->ack_wanted, up->ack_due, up->gap_told, up->has_hash, (int)up->asked.len);
 }
 
 /* ---- acknowledgements ---- */
@@ -109,7 +109,7 @@ static void test_acks(void)
     for (int i = 0; i < 6; i++) {
         bytes out = bytes_empty(1000);
         const bool any = serve_take_ack(s, i < 4 ? c : other, &out);
-        ask("%s: %s", any ? "one" : "none", bytes_str(&out));
+        tell("%s: %s", any ? "one" : "none", bytes_str(&out));
         bytes_deinit(&out);
     }
     for (size_t i = 0; i < ARRAY_LEN(ups); i++) {
@@ -128,7 +128,7 @@ static void test_acks(void)
     written = 5;
     serve_ack_all(s);
     for (int status = UPLOAD_PENDING; status <= UPLOAD_COMPLETED; status++) {
-        ask("status %d", status);
+        tell("status %d", status);
         ups[0].status = (upload_status)status;
         serve_ack_all(s);
     }
@@ -185,7 +185,7 @@ static void message(serve *s, conn *c, const char *type, const char *text, const
     json_doc *doc = NULL;
     err_detail d;
     CHECK_OK(json_parse(&doc, text, strlen(text), 8, &d), d);
-    ask("> %s %s %s", type, text, event_id ? event_id : "-");
+    tell("> %s %s %s", type, text, event_id ? event_id : "-");
     serve_socket_upload(s, c, type, json_root(doc), event_id);
     json_free(doc);
 }
@@ -237,7 +237,7 @@ static void test_verbs(void)
                 message(s, c, TYPES[i], i == 0 ? "{\"upload_id\":\"up_1\"}" : "{}", named ? "ev" : NULL);
                 say_upload(&up);
                 if (up.asked.len > 0) {
-                    ask("asked %s", bytes_str(&up.asked));
+                    tell("asked %s", bytes_str(&up.asked));
                 }
                 bytes_deinit(&up.asked);
             }
@@ -261,7 +261,7 @@ static void test_hashes(void)
                 found = &up;
                 message(s, c, "upload.complete", TEXTS[i], "ev");
                 say_upload(&up);
-                ask("%d to %d", up.hash[0], up.hash[HASH_BYTES - 1]);
+                tell("%d to %d", up.hash[0], up.hash[HASH_BYTES - 1]);
                 bytes_deinit(&up.asked);
                 made_end(s);
             }
@@ -322,11 +322,11 @@ static void test_ending(void)
 static void test_long(void)
 {
     static const char *const TYPES[] = {"upload.create", "upload.complete", "upload.cancel", "upload.resume"};
-    ask_begin("\nlong event ids");
+    told_case("\nlong event ids");
     for (int state = 0; state < 10; state++) {
         const bool is_small = state >= 5;
         for (size_t i = 0; i < ARRAY_LEN(TYPES); i++) {
-            asked.failed = true; /* it is too long to be recorded */
+            told.failed = true; /* it is too long to be recorded */
             serve *s = begin("");
             conn *c = socket_of(s, 3);
             char id[16001];
@@ -345,7 +345,7 @@ static void test_long(void)
             serve_socket_upload(s, c, TYPES[i], json_root(doc), id);
             json_free(doc);
             CHECK_INT(was_cut, is_small && !(state == 5 && i == 3)); /* of which nothing is said */
-            asked.failed = false;
+            told.failed = false;
             bytes_deinit(&up.asked);
             made_end(s);
         }
@@ -453,7 +453,7 @@ static void test_chunks(void)
         s->metrics.upload_bytes = 100;
         send_chunk(s, 3, 1, 1, CASES[i].flags, CASES[i].offset, "abc");
         say_upload(&up);
-        ask("%d bytes counted", (int)s->metrics.upload_bytes);
+        tell("%d bytes counted", (int)s->metrics.upload_bytes);
         says_nothing = true;
         written--; /* not all of it is on the disk */
         send_chunk(s, 3, 1, 1, CASES[i].flags, CASES[i].offset, "abc");
@@ -473,7 +473,7 @@ int main(void)
     test_long();
     test_frames();
     test_chunks();
-    recorded_check("server/service/socket_uploads.txt", ask_end());
-    bytes_deinit(&asked);
+    recorded_check("server/service/recorded/socket_uploads.txt", bytes_str(&told));
+    bytes_deinit(&told);
     CHECK_DONE();
 }

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "tests/recorded.h"
 #include "tests/server/service/made_serve.h"
+#include "tests/wrap.h"
 
 /* ---- what is asked of others ---- */
 
@@ -12,13 +13,6 @@ static int n_cached;
 static bool is_found;
 static engine_status engine_has;
 static const file_store_options FILES = {.quota = 903};
-
-#define WRAP(type, name, parameters, ...)                                                                    \
-    type __wrap_##name parameters;                                                                           \
-    type __wrap_##name parameters                                                                            \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
 
 WRAP(double, clock_ms, (void), return now_ms;)
 /* Without the version, which does not stay the same. */
@@ -323,7 +317,7 @@ int main(void)
     test_slots();
     test_cache();
     test_named();
-    recorded_check("server/service/status.txt", bytes_str(&all));
+    recorded_check("server/service/recorded/status.txt", bytes_str(&all));
     bytes_deinit(&all);
     CHECK_DONE();
 }

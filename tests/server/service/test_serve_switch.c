@@ -570,7 +570,7 @@ int main(void)
     test_failed();
     test_ticks();
     test_refuse();
-    recorded_check("server/service/switch.txt", bytes_str(&made_said));
+    recorded_check("server/service/recorded/switch.txt", bytes_str(&made_said));
     bytes_deinit(&made_said);
     CHECK_DONE();
 }

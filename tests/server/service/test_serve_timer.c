@@ -10,6 +10,7 @@
 #include "tests/one_fails.h"
 #include "tests/said.h"
 #include "tests/server/service/made_serve.h"
+#include "tests/wrap.h"
 
 enum { LINGER_MS = 3000, FLUSH_MS = 100 };
 
@@ -20,13 +21,6 @@ static int answers_ms, switch_ms, n_wants, n_changes, n_wakes, timer_ms, n_ticks
 static bool is_writing, is_sending, was_loading;
 static engine_status engine_has;
 static bytes said;
-
-#define WRAP(type, name, parameters, ...)                                                                    \
-    type __wrap_##name parameters;                                                                           \
-    type __wrap_##name parameters                                                                            \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
 
 WRAP(double, clock_ms, (void), return now_ms;)
 WRAP(int, serve_tick_answers, (serve * s, double now), (void)s; CHECK(now == now_ms); return answers_ms;)

@@ -677,7 +677,7 @@ int main(void)
     test_orders();
     test_replies();
     json_free(schema);
-    recorded_check("server/service/tools.txt", bytes_str(&told));
+    recorded_check("server/service/recorded/tools.txt", bytes_str(&told));
     bytes_deinit(&told);
     CHECK_DONE();
 }

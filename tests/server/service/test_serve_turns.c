@@ -280,7 +280,7 @@ int main(void)
     test_load_orders();
     test_unload_orders();
     test_body();
-    recorded_check("server/service/turns.txt", bytes_str(&made_said));
+    recorded_check("server/service/recorded/turns.txt", bytes_str(&made_said));
     bytes_deinit(&made_said);
     CHECK_DONE();
 }

@@ -1,8 +1,8 @@
 /* serve_uploads: uploads in parts over HTTP, from their first request to the file, and what becomes of all uploads by time and
  * as the disk writes; recorded. The uploads, the stores, the disk and the net are the test. */
 #include "tests/recorded.h"
-#include "tests/server/service/asked.h"
 #include "tests/server/service/made_serve.h"
+#include "tests/server/service/told.h"
 
 /* ---- what is asked of others ---- */
 
@@ -22,14 +22,14 @@ static err_code say_err(err_code err, err_detail *d, const char *name)
 
 static void say_facts(const char *what, uint64_t n_bytes, const file_facts *f)
 {
-    ask("%s: %lld bytes of %d, \"%s\" for %s", what, (long long)n_bytes, (int)f->scope, f->name, f->purpose);
+    tell("%s: %lld bytes of %d, \"%s\" for %s", what, (long long)n_bytes, (int)f->scope, f->name, f->purpose);
 }
 
 WRAP(int64_t, clock_unix_s, (void), return now_s;)
 WRAP(void, serve_send_body, (serve * s, conn *c, bytes *body), (void)s;
-     ask("to %d: %s%s", (int)c->id, bytes_str(body), body->failed ? " (cut)" : ""); bytes_deinit(body);)
+     tell("to %d: %s%s", (int)c->id, bytes_str(body), body->failed ? " (cut)" : ""); bytes_deinit(body);)
 WRAP(void, serve_send_error, (serve * s, conn *c, const api_error *e), (void)s;
-     ask("to %d: %d %s \"%s\" %s", (int)c->id, e->status, e->code, e->param, e->message);)
+     tell("to %d: %d %s \"%s\" %s", (int)c->id, e->status, e->code, e->param, e->message);)
 WRAP(void, serve_write_file, (bytes * out, const stored_file *f), bytes_printf(out, "\"%s\"", f->id);)
 WRAP(const file_store_options *, file_store_get_options, (const file_store *fs), (void)fs;
      static const file_store_options FILES = {.max_bytes = 5000}; return &FILES;)
@@ -37,38 +37,38 @@ WRAP(bool, file_store_link,
      (file_store * fs, const uint8_t hash[HASH_BYTES], uint64_t n_bytes, const file_facts *f,
       stored_file *out),
      (void)fs;
-     say_facts("known?", n_bytes, f); ask("from %d to %d", hash[0], hash[HASH_BYTES - 1]);
+     say_facts("known?", n_bytes, f); tell("from %d to %d", hash[0], hash[HASH_BYTES - 1]);
      CHECK_STR(out->id, ""); snprintf(out->id, sizeof out->id, "file_k"); return is_known;)
-WRAP(void, file_store_expire, (file_store * fs, int64_t now), (void)fs; ask("old files at %d", (int)now);)
+WRAP(void, file_store_expire, (file_store * fs, int64_t now), (void)fs; tell("old files at %d", (int)now);)
 WRAP(err_code, uploads_begin,
      (uploads * us, upload **out, const file_facts *f, uint64_t n_bytes, upload_kind kind, err_detail *d),
      (void)us;
      say_facts(kind == UPLOAD_BY_PARTS ? "begin parts" : "begin chunks", n_bytes, f);
      *out = begun == ERR_OK ? found : NULL; return say_err(begun, d, "begin");)
 WRAP(upload *, uploads_find, (uploads * us, uint64_t scope, const char *id), (void)us;
-     ask("find \"%s\" of %d", id, (int)scope); return found;)
+     tell("find \"%s\" of %d", id, (int)scope); return found;)
 WRAP(err_code, uploads_assemble, (uploads * us, upload *up, const char *const *ids, size_t n, err_detail *d),
      (void)us;
-     ask("%s of %d parts, the first \"%s\", the last \"%s\", hash %d from %d to %d", up->id, (int)n,
-         n > 0 ? ids[0] : "", n > 0 ? ids[n - 1] : "", up->has_hash, up->hash[0], up->hash[HASH_BYTES - 1]);
+     tell("%s of %d parts, the first \"%s\", the last \"%s\", hash %d from %d to %d", up->id, (int)n,
+          n > 0 ? ids[0] : "", n > 0 ? ids[n - 1] : "", up->has_hash, up->hash[0], up->hash[HASH_BYTES - 1]);
      return say_err(assembled, d, "assemble");)
-WRAP(void, uploads_drop, (uploads * us, upload *up), (void)us; ask("drop %s", up->id);)
-WRAP(void, uploads_expire, (uploads * us, int64_t now), (void)us; ask("old uploads at %d", (int)now);)
+WRAP(void, uploads_drop, (uploads * us, upload *up), (void)us; tell("drop %s", up->id);)
+WRAP(void, uploads_expire, (uploads * us, int64_t now), (void)us; tell("old uploads at %d", (int)now);)
 WRAP(err_code, uploads_step, (uploads * us, upload *up, bool *done, err_detail *d), (void)us;
-     ask("step %s", up->id); CHECK(!*done); *done = is_done; return say_err(stepped, d, "step");)
+     tell("step %s", up->id); CHECK(!*done); *done = is_done; return say_err(stepped, d, "step");)
 WRAP(void, serve_tell_ended, (serve * s, upload *up, const api_error *e), (void)s;
-     ask("%s has ended: %d %s", up->id, e ? e->status : 0, e ? e->code : "");)
+     tell("%s has ended: %d %s", up->id, e ? e->status : 0, e ? e->code : "");)
 WRAP(size_t, serve_form_waiting, (const conn *c), (void)c; return form_waiting;)
 WRAP(size_t, file_sink_waiting, (const file_sink *f), CHECK((const char *)f == some); return sink_waiting;)
-WRAP(bool, file_sink_poll, (file_sink * f), CHECK((char *)f == some); ask("poll");
+WRAP(bool, file_sink_poll, (file_sink * f), CHECK((char *)f == some); tell("poll");
      return !written || written->sink == f;)
 WRAP(void, net_pause, (net * n, uint64_t id, bool is_paused), (void)n;
-     ask("%s %d", is_paused ? "pause" : "read", (int)id);)
+     tell("%s %d", is_paused ? "pause" : "read", (int)id);)
 WRAP(bool, write_queue_has_news, (write_queue * q), CHECK((char *)q == some); return has_news;)
-WRAP(void, serve_chunks_written, (serve * s, upload *up), (void)s; ask("%s was written", up->id);)
-WRAP(void, serve_form_written, (serve * s, conn *c), (void)s; ask("the form of %d", (int)c->id);)
-WRAP(void, serve_ack_all, (serve * s), (void)s; ask("acks");)
-WRAP(void, serve_tick_previews, (serve * s), (void)s; ask("previews");)
+WRAP(void, serve_chunks_written, (serve * s, upload *up), (void)s; tell("%s was written", up->id);)
+WRAP(void, serve_form_written, (serve * s, conn *c), (void)s; tell("the form of %d", (int)c->id);)
+WRAP(void, serve_ack_all, (serve * s), (void)s; tell("acks");)
+WRAP(void, serve_tick_previews, (serve * s), (void)s; tell("previews");)
 
 static serve *begin(const char *what)
 {
@@ -79,7 +79,7 @@ static serve *begin(const char *what)
     is_done = is_known = has_news = says_nothing = false;
     now_s = 1234;
     form_waiting = sink_waiting = 0;
-    ask_begin("\n%s", what);
+    told_case("\n%s", what);
     return s;
 }
 
@@ -101,7 +101,7 @@ static void post(serve *s, const char *path, const char *body)
     bytes text = bytes_empty(1 << 20);
     made_route(c, NET_POST, path);
     bytes_append_str(&text, body);
-    ask("> %s %s", path, body);
+    tell("> %s %s", path, body);
     serve_on_uploads(s, c, &text);
     bytes_deinit(&text);
 }
@@ -144,8 +144,8 @@ static void test_begin(void)
         found = &up;
         is_known = true; /* which counts for chunks alone */
         post(s, "/v1/uploads", BODIES[i]);
-        ask("hash %d, from %d to %d", up.has_hash, up.has_hash ? up.hash[0] : 0,
-            up.has_hash ? up.hash[HASH_BYTES - 1] : 0);
+        tell("hash %d, from %d to %d", up.has_hash, up.has_hash ? up.hash[0] : 0,
+             up.has_hash ? up.hash[HASH_BYTES - 1] : 0);
         made_end(s);
     }
     serve *s = begin("it cannot begin");
@@ -183,7 +183,7 @@ static void test_chunks(void)
             begun = with & 2 ? ERR_LIMIT : ERR_OK;
             CHECK_OK(json_parse(&doc, BODIES[i], strlen(BODIES[i]), 8, &d), d);
             const err_code err = serve_begin_upload(s, 6, json_root(doc), UPLOAD_BY_CHUNKS, &out, &known, &d);
-            ask("%d %s: %s %s, %d", err, d.text, out ? out->id : "none", known.id, up.has_hash);
+            tell("%d %s: %s %s, %d", err, d.text, out ? out->id : "none", known.id, up.has_hash);
             json_free(doc);
             made_end(s);
         }
@@ -203,7 +203,7 @@ static void test_upload(void)
         post(s, "/v1/uploads/up_1/complete", "{\"part_ids\":[\"p\"]}");
         post(s, "/v1/uploads/up_1/complete", "{");
         post(s, "/v1/uploads/up_1/complete", "[]");
-        ask("it has %d", (int)up.conn);
+        tell("it has %d", (int)up.conn);
         made_end(s);
     }
     serve *s = begin("a part");
@@ -239,7 +239,7 @@ static void test_complete(void)
             found = &up;
             assembled = with & 2 ? ERR_INVALID : ERR_OK;
             post(s, "/v1/uploads/up_1/complete", BODIES[i]);
-            ask("it has %d, and %s", (int)up.conn, up.has_hash ? "a hash" : "no hash");
+            tell("it has %d, and %s", (int)up.conn, up.has_hash ? "a hash" : "no hash");
             made_end(s);
         }
     }
@@ -289,7 +289,7 @@ static void test_step(void)
             stepped = how >= 2 ? ERR_LIMIT : ERR_OK;
             up.status = how == 1 ? UPLOAD_COMPLETED : UPLOAD_ENDING;
             serve_step_upload(s, &up);
-            ask("it has %d", (int)up.conn);
+            tell("it has %d", (int)up.conn);
             made_end(s);
         }
     }
@@ -301,7 +301,7 @@ static void test_step(void)
     up.conn = 7;
     up.status = UPLOAD_ENDING;
     post(s, "/v1/uploads/up_1/cancel", "");
-    ask("it has %d", (int)up.conn);
+    tell("it has %d", (int)up.conn);
     made_end(s);
 }
 
@@ -336,7 +336,7 @@ static void test_pace(void)
         for (int was = 0; was < 2; was++) {
             c->is_paused = was;
             serve_pace(s, c);
-            ask("%s", c->is_paused ? "paused" : "read");
+            tell("%s", c->is_paused ? "paused" : "read");
         }
         made_end(s);
     }
@@ -371,10 +371,10 @@ static void test_tick(void)
     made_conn(s, 2);
     for (int i = 0; i < 4; i++) {
         now_s = i < 2 ? 50 : 48 + i;
-        ask("at %d", (int)now_s);
+        tell("at %d", (int)now_s);
         serve_tick_uploads(s);
     }
-    ask("%d", (int)s->files_checked_s);
+    tell("%d", (int)s->files_checked_s);
     made_end(s);
     static const uint64_t IDS[] = {62, 17}; /* they come to the first and the last place of a table */
     for (size_t k = 0; k < ARRAY_LEN(IDS); k++) {
@@ -396,7 +396,7 @@ int main(void)
     test_pace();
     test_news();
     test_tick();
-    recorded_check("server/service/uploads.txt", ask_end());
-    bytes_deinit(&asked);
+    recorded_check("server/service/recorded/uploads.txt", bytes_str(&told));
+    bytes_deinit(&told);
     CHECK_DONE();
 }

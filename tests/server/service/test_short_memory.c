@@ -373,7 +373,7 @@ int main(void)
     }
     CHECK_INT(serve_thread_stop(t), 0);
     fake_options_end(&f);
-    recorded_check("server/service/short_memory.txt", bytes_str(&out));
+    recorded_check("server/service/recorded/short_memory.txt", bytes_str(&out));
     bytes_deinit(&out);
     bytes_deinit(&whole);
     bytes_deinit(&s.out);

@@ -1,8 +1,9 @@
 /* told: what is asked of the neighbours of a part of the server, and what an answer is then, as text: a line each.
  *
- *     WRAP(void, serve_drop_answer, (serve * s, answer *a), (void)s; tell("drop %d", (int)a->id);)
- *     told_answer(a);                                  // what is in it that is not so from its begin
- *     told_check("");                                  // or recorded_check(file, bytes_str(&told))
+ *     told_case("a client that is gone");      // the title of what follows
+ *     tell("drop %d", (int)a->id);             // in a neighbour (tests/wrap.h)
+ *     told_answer(a);                          // what is in it that is not so from its begin
+ *     told_check("");                          // or recorded_check(file, bytes_str(&told))
  */
 #ifndef PARLEY_TESTS_SERVER_SERVICE_TOLD_H
 #define PARLEY_TESTS_SERVER_SERVICE_TOLD_H
@@ -12,13 +13,7 @@
 #include "base/json.h"
 #include "tests/recorded.h"
 #include "tests/server/service/made_serve.h"
-
-#define WRAP(type, name, parameters, ...)                                                                    \
-    type __wrap_##name parameters;                                                                           \
-    type __wrap_##name parameters                                                                            \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
+#include "tests/wrap.h"
 
 static bytes told = {.max = 1 << 24};
 
@@ -36,12 +31,14 @@ PRINTF_LIKE(1, 2) static inline void tell(const char *format, ...)
     static char text[1 << 16];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    const int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    for (char *p = text; *p; p++) {
-        *p = *p == '\n' ? '~' : *p;
+    CHECK(told.failed || (n >= 0 && (size_t)n < sizeof text));
+    bytes_append_str(&told, "  ");
+    for (const char *p = text; *p; p++) { /* each call is one line */
+        bytes_append_str(&told, *p == '\n' ? "\\n" : (const char[]){*p, '\0'});
     }
-    bytes_printf(&told, "  %s\n", text);
+    bytes_append_char(&told, '\n');
 }
 
 /* What comes of a case is below its name. */
