@@ -442,7 +442,7 @@ foreach(program test_prepared test_media_copy)
     target_link_options(${program} PRIVATE -Wl,--wrap=video_worker_read,--wrap=image_reader_measure,--wrap=image_reader_read)
 endforeach()
 target_link_options(test_loading PRIVATE -Wl,--wrap=pthread_create,--wrap=mlockall)
-target_link_options(test_video PRIVATE -Wl,--wrap=avcodec_send_packet)
+target_link_options(test_video PRIVATE -Wl,--wrap=avcodec_send_packet,--wrap=avcodec_receive_frame)
 target_link_options(test_image_files PRIVATE -Wl,--wrap=av_packet_alloc,--wrap=avcodec_parameters_alloc)
 # What the engine of a transcript calls, and its cache on disk (tests/engine/transcript_calls.h).
 set(failing decoder_begin decoder_forward mtp_forward drafter_note drafter_flush drafter_prompt vit_encode sampler_create

@@ -484,7 +484,13 @@ int main(void)
     remove_all(root);
     const size_t n = c ? catalog_count(c) : 0;
     if (c) {
+        log_set_level(LOG_INFO);
+        said_begin();
         catalog_refresh(c); /* the folder is gone: the old list stays */
+        said_end();
+        CHECK_HAS(said_err, "<4>mod --models-dir ");
+        CHECK_HAS(said_err, "there is no such folder");
+        log_set_level(LOG_OFF);
         CHECK(n > 0 && catalog_count(c) == n);
     }
     catalog_close(c);

@@ -307,12 +307,12 @@ static void say_state(void)
         }
         say_line(
             "  has %s: %s%s%s%s%s%s, lists %d%d%d, session [%s], %s, [%s] [%s] [%s], tries in %g, opened in "
-            "%g, stale in %g, ttl %g, greets %d, failed %d, pages %d",
+            "%g, stale in %g, ttl %g, greets %d, failed %d, pages %d, read %zu",
             s->config->label, STEPS[s->step], s->is_modern ? ", modern" : "", s->knows_era ? ", known" : "",
             s->is_failing ? ", failing" : "", s->is_relisting ? ", relisting" : "",
             s->wants_relist ? ", wants lists" : "", s->has_tools, s->has_resources, s->has_prompts,
             s->session_id, s->protocol, s->name, s->version, s->why, left(s->next_try_ms), left(s->opened_ms),
-            left(s->relist_ms), s->ttl_ms, (int)s->greeting_id, s->n_failed, s->n_pages);
+            left(s->relist_ms), s->ttl_ms, (int)s->greeting_id, s->n_failed, s->n_pages, s->n_read);
     }
     for (const mcp_ask *a = all->asks; a; a = a->next) {
         CHECK(*a->link == a);

@@ -262,7 +262,7 @@ static void exchange_socket(void)
     ask(UPGRADE("Sec-WebSocket-Protocol: parley.v1\r\n"));
     hear();
     ask(HI);
-    note(" messages %d", at.messages);
+    note(" messages %d, held %zu", at.messages, memory ? ledger_get_status(memory).used : 0);
     at.stream_left = 5;
     net_want_write(server, at.conn);
     pass(1);

@@ -304,6 +304,8 @@ static void test_numbers(void)
         {SPEC_SCHEMA, "{\"minimum\":1e40}", "schema.minimum: the bound 1e40 has too many digits"},
         {SPEC_SCHEMA, "{\"minimum\":1e41}", "schema.minimum: the bound 1e41 has too many digits"},
         {SPEC_SCHEMA, "{\"minimum\":0.1e40}", NULL},
+        {SPEC_SCHEMA, "{\"minimum\":0e40}", NULL},
+        {SPEC_SCHEMA, "{\"minimum\":0e41}", "schema.minimum: the bound 0e41 has too many digits"},
         {SPEC_SCHEMA, "{\"minimum\":1e-40}", NULL},
         {SPEC_SCHEMA, "{\"minimum\":1e-41}", "schema.minimum: the bound 1e-41 has too many digits"},
         {SPEC_SCHEMA, "{\"minimum\":1.5e-40}", "schema.minimum: the bound 1.5e-40 has too many digits"},

@@ -258,8 +258,11 @@ static void test_places(void)
     frame->height = 0;
     CHECK_INT(media_av_store(&out, &h, frame, 0, 0, &d), ERR_CORRUPT);
     av_frame_free(&frame);
-    CHECK_STR(image_format_name((image_format)99), image_format_name(IMAGE_UNKNOWN));
-    CHECK_STR(image_format_mime((image_format)99), image_format_mime(IMAGE_UNKNOWN));
+    static const int NONE[] = {IMAGE_AVIF + 1, 99}; /* the one behind the last, too */
+    for (size_t i = 0; i < ARRAY_LEN(NONE); i++) {
+        CHECK_STR(image_format_name((image_format)NONE[i]), image_format_name(IMAGE_UNKNOWN));
+        CHECK_STR(image_format_mime((image_format)NONE[i]), image_format_mime(IMAGE_UNKNOWN));
+    }
 }
 
 /* Where a file is read from: from its begin, from here, from its end, and no place outside. */

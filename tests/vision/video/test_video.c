@@ -416,6 +416,31 @@ int __wrap_avcodec_send_packet(AVCodecContext *codec, const AVPacket *packet)
     return __real_avcodec_send_packet(codec, packet);
 }
 
+/* A decoder may leave out the time of a frame, which the library guesses then; a guess beside a time does not count. */
+static enum { AS_DECODED, WITHOUT_TIMES, WITH_WRONG_GUESSES } times_are;
+
+int __real_avcodec_receive_frame(AVCodecContext *codec, AVFrame *frame);
+int __wrap_avcodec_receive_frame(AVCodecContext *codec, AVFrame *frame);
+int __wrap_avcodec_receive_frame(AVCodecContext *codec, AVFrame *frame)
+{
+    const int rc = __real_avcodec_receive_frame(codec, frame);
+    if (rc >= 0 && times_are == WITHOUT_TIMES) {
+        frame->pts = AV_NOPTS_VALUE;
+    } else if (rc >= 0 && times_are == WITH_WRONG_GUESSES) {
+        frame->best_effort_timestamp = 7;
+    }
+    return rc;
+}
+
+static void test_times(void)
+{
+    static const sample ORDERED = {"h264_b_frames.mp4", "H.264", 83, 30, 192, 32, 0, 0};
+    for (times_are = WITHOUT_TIMES; times_are <= WITH_WRONG_GUESSES; times_are++) {
+        check_sample(&ORDERED);
+    }
+    times_are = AS_DECODED;
+}
+
 static void test_skipping(void)
 {
     static const struct {
@@ -715,6 +740,7 @@ int main(void)
     test_variable_rate();
     test_requests();
     test_rows();
+    test_times();
     test_skipping();
     test_descriptor();
     test_not_videos();
