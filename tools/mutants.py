@@ -43,14 +43,15 @@ def each(pattern, code):
 
 
 def numbers(code):
-    """Whole numbers, but for -1: it says "none", and so would any other negative number; and but for those in the size of a
-    block of memory, as a larger one shows nothing."""
+    """Whole numbers, but for -1: it says "none", and so would any other negative number; but for those in the size of a
+    block of memory, as a larger one shows nothing; and but for which of an array's members is measured."""
     for found in each(WORD_NUMBER, code):
         front = code[: found.start()]
         is_none = found.group() == "1" and re.search(r"(?:[=(,{?:]|return) ?-$", front)
         block = re.search(r"\b(?:\w*_)?[mc]?alloc(\((?:.*[^/-] )?)$", front)
         is_room = found.group() != "0" and block and block.group(1).count("(") > block.group(1).count(")")
-        if not is_none and not is_room:
+        is_measured = re.search(r"\bsizeof [\w.>-]+\[$", front)
+        if not is_none and not is_room and not is_measured:
             yield found
 
 
