@@ -46,6 +46,11 @@ const fires = async (type) => {
 };
 const player = (more) => new Node('video', { currentTime: 0, paused: false, requestFullscreen: async () => done.push('fills the screen'), play: async () => done.push('video.play'), ...more });
 const strip = (more, rates = { fps: 2, min_frames: 4, max_frames: 16 }) => () => ({ attachment: video('v', more), rates });
+/** As if all frames of the video had been drawn. */
+const drawn = (view) => {
+    for (const canvas of Node.found['all canvas']) canvas.dataset.drawn = canvas.dataset.time;
+    view.updated(new Map([['attachment', 1]]));
+};
 written('videos', [
     { says: 'a strip', element: 'video-strip', typed: ['0', '2000', '9950', '1e9', ''], given: strip() },
     { says: 'a strip with a choice', element: 'video-strip', typed: ['0', '2950', '1e9'], given: strip({ video: { start_ms: 2000, end_ms: 3000, fps: 4, max_frames: 8 } }), after: (view) => void (view.opened = true) },
@@ -57,6 +62,7 @@ written('videos', [
         'a frame that is told': async (view) => (Object.assign(Node.found['new video'], { requestVideoFrameCallback: (fn) => void (done.push('waits for a frame'), setTimeout(fn, 5)) }), await fires('loadeddata'), await time.settle(), await fires('seeked'), await time.pass(4), done.push('4 ms later'), time.pass(1)),
         'another one, meanwhile': async (view) => ((view.round += 1), await fires('loadeddata'), time.settle()), 'the same one again': async (view) => (view.updated(new Map([['attachment', 1]])), done.push('which was not begun'), await fires('loadeddata'), time.settle()), 'another video': async (view) => ((view.attachment = video('w')), await time.settle(), view.updated(new Map([['attachment', 1]]))),
     } },
+    { says: 'a strip that was drawn', element: 'video-strip', presses: /^$/, found: () => ({ 'all canvas': canvases(), 'new video': new Node('the video', { videoWidth: 64, videoHeight: 32 }) }), given: strip(), does: { 'of the same video': drawn, 'of another': (view) => ((view.attachment = video('w')), drawn(view)) } },
     { says: 'a strip of a video without pictures', element: 'video-strip', presses: /^$/, found: () => ({ 'all canvas': canvases(), 'new video': new Node('the video', { videoWidth: 0 }) }), given: strip({}, { fps: 2, min_frames: 4, max_frames: 256, patch: 16, merge: 2, temporal: 2, min_pixels: 1, max_pixels: 1e6 }), does: { 'it is loaded': () => fires('loadeddata') } },
     { says: 'a strip of many frames', element: 'video-strip', presses: /^$/, given: strip({ seconds: 49 }, { fps: 1, min_frames: 4, max_frames: 256 }), after: (view) => void (view.opened = true), begins: false },
     { says: 'a video that can fill the screen', element: 'video-clip', presses: /^$/, found: () => ({ video: player() }), given: () => (Object.assign(document, { fullscreenEnabled: true }), { video: video('v') }), does: {
@@ -98,6 +104,7 @@ written('code', [
     { says: 'that can be shown', element: 'code-block', presses: /Preview/, given: code('HTML') },
     { says: 'that is copied', element: 'code-block', presses: /Wrap/, given: code('c'), after: (view) => Object.assign(view, { copied: 'Copied', wrapped: true }) },
     { says: 'that is being written', element: 'code-block', given: code('svg', { open: true }) },
+    { says: 'whose language is told late', element: 'code-block', presses: /^$/, given: code('c'), does: { 'it is JavaScript': (view) => void (view.language = 'js') } },
 ]);
 
 /* ---- pages that are fetched ---- */
@@ -162,7 +169,7 @@ written('status', [
     { says: 'in a page that nobody sees', element: 'server-status', found: seen, given: ofStatus([status()]) },
     { says: 'while nothing runs', element: 'server-status', found: seen, given: ofStatus([status()]), after: awake(1000) },
     { says: 'while something runs', element: 'server-status', found: seen, given: ofStatus([status()], [status(busy)]), after: awake(2000) },
-    { says: 'of a server that does something odd', element: 'server-status', presses: /^$/, found: seen, given: ofStatus([status({ running: [{ ...running, phase: 'odd', total: 0 }], waiting: [{ ...running, phase: 'prefill', total: 0, tokens: 2 }] })]), after: awake(1000), does: { 'its dialog is opened': hears('toggle', { newState: 'open' }) } },
+    { says: 'of a server that does something odd', element: 'server-status', presses: /^$/, found: seen, given: ofStatus([status({ running: [{ ...running, phase: 'odd', total: 0 }], waiting: [{ ...running, phase: 'prefill', total: 0, tokens: 2 }, { ...running, phase: 'prefill', total: 1, processed: 0 }] })]), after: awake(1000), does: { 'its dialog is opened': hears('toggle', { newState: 'open' }) } },
     { says: 'of another process', element: 'server-status', presses: /^$/, found: seen, given: ofStatus([status(busy)], [status()]), after: awake(2000) },
     { says: 'of a server that refuses', element: 'server-status', found: seen, given: ofStatus([{}, 401]), after: awake(1000) },
     { says: 'of a server that fails later', element: 'server-status', presses: /^$/, found: seen, given: ofStatus([status()], [{}, 500]), after: awake(2000) },
