@@ -197,6 +197,7 @@ set(failing pthread_create pthread_join pthread_mutex_lock pthread_mutex_unlock 
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
 target_link_options(test_mcp_thread PRIVATE ${failing})
 target_link_options(test_mcp_loop PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_join)
+target_link_options(test_history_limits PRIVATE -Wl,--wrap=database_set_max_bytes)
 # Calls of the system and of SQLite that fail once.
 set(failing open mkdir flock fsync rename unlink unlinkat ftruncate posix_fallocate stat fstat fstatvfs opendir pread write
     malloc calloc realloc clock_gettime hash_random_id sqlite3_open_v2 sqlite3_prepare_v3 sqlite3_step sqlite3_exec

@@ -117,7 +117,7 @@ static void gelu_mul_values(const ops *o, const void *args, size_t begin, size_t
 
 void nn_gelu_mul(compute *c, float *gate, const float *up, size_t n)
 {
-    nn_run_rows(c, gelu_mul_values, &(numbers_args){gate, up, 0}, n, 1);
+    nn_run_rows(c, gelu_mul_values, &(numbers_args){.gate = gate, .up = up}, n, 1);
 }
 
 static void scale_values(const ops *o, const void *args, size_t begin, size_t end)

@@ -211,8 +211,8 @@ err_code history_store_open(history_store **out, const history_options *opt, err
         history_store_close(st);
         return err;
     }
-    const uint64_t most = history_file_limit();
-    database_set_max_bytes(st->db, opt->quota + HEADROOM_BYTES < most ? opt->quota + HEADROOM_BYTES : most);
+    const uint64_t most = history_file_limit(), wanted = opt->quota + HEADROOM_BYTES;
+    database_set_max_bytes(st->db, wanted < most ? wanted : most);
     st->database_quota =
         most < UINT64_MAX ? most / 2 : most; /* deleting, too, makes the index grow at first */
     if (most / LOG_SHARE < LOG_BYTES) {

@@ -7,9 +7,7 @@ enum { FENCE_MIN = 3, FENCE_INDENT = 3 };
 static void begin_line(prose *p)
 {
     p->indent = 0;
-    p->run = '\0';
     p->run_len = 0;
-    p->in_run = false;
     p->is_blank = true;
     p->rest_blank = true;
     p->rest_has_run = false;

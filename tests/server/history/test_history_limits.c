@@ -11,6 +11,7 @@
 #include "server/history/history_store.h"
 #include "tests/said.h"
 #include "tests/server/history/store.h"
+#include "tests/wrap.h"
 
 enum { MOST = 3 << 20, MESSAGE = 40000 };
 
@@ -21,6 +22,12 @@ static void limit_files(rlim_t most)
     limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
     CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
 }
+
+/* How large the file of chats may grow. */
+static uint64_t may_grow_to;
+void __real_database_set_max_bytes(database *db, uint64_t n_bytes);
+WRAP(void, database_set_max_bytes, (database * db, uint64_t n_bytes), may_grow_to = n_bytes;
+     __real_database_set_max_bytes(db, n_bytes);)
 
 static off_t size_of(const char *name)
 {
@@ -121,6 +128,24 @@ static void test_pieces(void)
 }
 
 /* A folder's name leaves room for the names below it; what does not is refused before anything is made. */
+/* Above the quota is room for what deleting takes first, as far as the process may write it. */
+static void test_headroom(void)
+{
+    enum { HEADROOM = 8 << 20 };
+    const uint64_t quota = (uint64_t)64 << 20;
+    struct rlimit before;
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    for (int more = -1; more <= 1; more++) {
+        CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){quota + HEADROOM + (rlim_t)more, before.rlim_max}) ==
+              0);
+        history_store_close(open_store("headroom", quota));
+        CHECK_INT(may_grow_to, quota + HEADROOM - (more < 0));
+    }
+    CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    history_store_close(open_store("headroom", quota));
+    CHECK_INT(may_grow_to, before.rlim_cur < quota + HEADROOM ? before.rlim_cur : quota + HEADROOM);
+}
+
 static void test_long_name(void)
 {
     enum { TOO_LONG = sizeof((history_store *)0)->dir };
@@ -379,6 +404,7 @@ int main(void)
     folder_make(root);
     test_limited();
     test_pieces();
+    test_headroom();
     test_long_name();
     log_set_level(LOG_OFF);
     test_sizes();
