@@ -9,7 +9,6 @@
 #ifndef PARLEY_TESTS_SERVER_SERVICE_ANSWERS_TOLD_H
 #define PARLEY_TESTS_SERVER_SERVICE_ANSWERS_TOLD_H
 
-#include "base/log.h"
 #include "tests/server/service/told.h"
 
 /* ---- what is asked of others ---- */
@@ -134,17 +133,6 @@ WRAP(
         a->state = ANSWER_FINISHED;
         a->finish = event_finish;
     } return event_is_last;)
-
-void __wrap_log_write(log_level level, const char *area, const char *format, ...);
-void __wrap_log_write(log_level level, const char *area, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    tell("log %d %s: %s", level, area, text);
-}
 
 /* ---- a dialect ---- */
 

@@ -127,6 +127,21 @@ static inline model_ref made_ref(size_t i)
     return ref;
 }
 
+/* ash answers, as oak; elm is on the shelf. */
+static inline void made_loaded(serve *s)
+{
+    s->catalog = (catalog *)(void *)made_some;
+    s->engine = made_engine(0);
+    s->info = &made_infos[0];
+    s->phase = SERVE_READY;
+    s->home = made_ref(0);
+    snprintf(s->home.name, sizeof s->home.name, "oak");
+    s->current = s->home;
+    snprintf(s->model_name, sizeof s->model_name, "oak");
+    const model_ref elm = made_ref(3);
+    serve_shelve(s, made_engine(3), &elm, 1000.0);
+}
+
 WRAP(double, clock_ms, (void), return made_now_ms;)
 WRAP(const engine_info *, engine_get_info, (const engine *e),
      return &made_infos[(const char *)(const void *)e - made_some];)

@@ -204,17 +204,8 @@ static inline serve *begin(const char *what)
     no_thread = 0;
     open_beside = open_before = prepared = ERR_OK;
     warms = (warm *)(void *)made_some;
-    s->catalog = (catalog *)(void *)made_some;
     s->memory = (struct ledger *)(void *)made_some;
-    s->engine = made_engine(0);
-    s->info = &made_infos[0];
-    s->phase = SERVE_READY;
-    s->home = made_ref(0);
-    snprintf(s->home.name, sizeof s->home.name, "oak");
-    s->current = s->home;
-    snprintf(s->model_name, sizeof s->model_name, "oak");
-    const model_ref elm = made_ref(3);
-    serve_shelve(s, made_engine(3), &elm, 1000.0);
+    made_loaded(s);
     made_list[2].error = ERR_OK; /* cedar is well here, unless a test says otherwise */
     made_listed = made_found = MADE_MODELS;
     s->load.wanted = s->load.previous = ENGINE;

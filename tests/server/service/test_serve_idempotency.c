@@ -1,6 +1,5 @@
 /* serve_idempotency: a request that comes again goes on to the answer of the first one; who follows an answer, and how much of
  * its stream each has had. What is asked of others is recorded. */
-#include "base/log.h"
 #include "tests/recorded.h"
 #include "tests/server/service/made_serve.h"
 #include "tests/server/service/told.h"
@@ -9,9 +8,6 @@
 
 static bool is_gone, can_read;
 
-WRAP(void, log_write, (log_level level, const char *component, const char *format, ...), char text[256];
-     va_list args; va_start(args, format); vsnprintf(text, sizeof text, format, args); va_end(args);
-     tell("log %d %s: %s", level, component, text);)
 WRAP(void, net_want_write, (net * n, uint64_t id), (void)n; tell("write to %d", (int)id);)
 WRAP(bool, serve_add_reader, (conn * c, uint64_t id, int64_t next_seq),
      tell("%d reads %d from %d on", (int)c->id, (int)id, (int)next_seq);

@@ -16,9 +16,6 @@ static ledger_status memory;
 static size_t stored;
 
 WRAP(double, clock_ms, (void), return now_ms;)
-WRAP(void, log_write, (log_level level, const char *component, const char *format, ...), char text[256];
-     va_list args; va_start(args, format); vsnprintf(text, sizeof text, format, args); va_end(args);
-     tell("log %d %s: %s", level, component, text);)
 WRAP(conn *, serve_find_follower, (const serve *s, const answer *a), (void)s; static conn c;
      return n_read >> a->id & 1 ? &c : NULL;)
 WRAP(void, serve_drop_answer, (serve * s, answer *a), tell("drop %d", (int)a->id);

@@ -108,16 +108,7 @@ static serve *begin(const char *what)
     is_offered = is_cancelled = true;
     done = -1;
     s->catalog_read_ms = made_now_ms;
-    s->catalog = (catalog *)(void *)made_some;
-    s->engine = made_engine(0);
-    s->info = &made_infos[0];
-    s->phase = SERVE_READY;
-    s->home = made_ref(0);
-    snprintf(s->home.name, sizeof s->home.name, "oak");
-    s->current = s->home;
-    snprintf(s->model_name, sizeof s->model_name, "oak");
-    const model_ref elm = made_ref(3);
-    serve_shelve(s, made_engine(3), &elm, 1000.0);
+    made_loaded(s);
     if (what) {
         made_say("\n# %s\n", what);
     }

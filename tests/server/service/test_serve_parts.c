@@ -3,7 +3,6 @@
 #include <setjmp.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "tests/server/service/told.h"
 
 /* ---- parts ---- */
@@ -199,17 +198,6 @@ END(file_store_destroy, file_store)
 END(response_store_destroy, response_store)
 END(ledger_destroy, ledger)
 END(catalog_close, catalog)
-
-void __wrap_log_write(log_level level, const char *area, const char *format, ...);
-void __wrap_log_write(log_level level, const char *area, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    tell("log %d %s: %s", level, area, text);
-}
 
 /* ---- cases ---- */
 

@@ -1,6 +1,5 @@
 /* serve_tools: the rounds of an answer whose tools run here: which calls are taken out of what the model writes, which run, are
  * asked about or refused, what goes back to the model, and how it ends. What is asked of others is written down. */
-#include "base/log.h"
 #include "tests/alloc_fail.h"
 #include "tests/server/service/told.h"
 
@@ -51,17 +50,6 @@ mcp_result *__real_mcp_result_create(uint64_t owner, uint32_t place);
 WRAP(mcp_result *, mcp_result_create, (uint64_t owner, uint32_t place),
      tell("a result of %d for %d", (int)place, (int)owner);
      return has_no_result ? NULL : __real_mcp_result_create(owner, place);)
-
-void __wrap_log_write(log_level level, const char *area, const char *format, ...);
-void __wrap_log_write(log_level level, const char *area, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    tell("log %d %s: %s", level, area, text);
-}
 
 /* ---- cases ---- */
 

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "tests/recorded.h"
 #include "tests/server/service/made_serve.h"
 #include "tests/wrap.h"
@@ -39,6 +40,18 @@ PRINTF_LIKE(1, 2) static inline void tell(const char *format, ...)
         bytes_append_str(&told, *p == '\n' ? "\\n" : (const char[]){*p, '\0'});
     }
     bytes_append_char(&told, '\n');
+}
+
+/* Of programs that have log_write wrapped: what is logged. */
+PRINTF_LIKE(3, 4) void __wrap_log_write(log_level level, const char *area, const char *format, ...);
+void __wrap_log_write(log_level level, const char *area, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    tell("log %d %s: %s", level, area, text);
 }
 
 /* What comes of a case is below its name. */

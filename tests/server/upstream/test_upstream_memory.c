@@ -91,22 +91,30 @@ typedef struct writing {
     const char *whole; /* NULL: it is not known yet */
 } writing;
 
-/* What is written is all there is, or there is no memory: nothing is left out. */
+/* What is written is all there is. */
+static void check_whole(writing *w, const bytes *out)
+{
+    static char text[1 << 14];
+    if (!w->whole) {
+        snprintf(text, sizeof text, "%s", bytes_str(out));
+        w->whole = text;
+    } else {
+        CHECK_STR(bytes_str(out), w->whole);
+    }
+}
+
+/* All there is, or there is no memory: nothing is left out. */
 static err_code write_once(void *context)
 {
     writing *w = context;
-    static char text[1 << 14];
     err_detail d = {0};
     bytes out = bytes_empty(LIMIT_BODY_BYTES);
     upstream_media media = {.engine = w->engine};
     const upstream_facts facts = {.server = "gpu", .model = "m", .engine = w->engine, .media = &media};
     upstream_media_begin(&media, w->r->in, UPSTREAM_VIDEO_AUTO, UPSTREAM_UNKNOWN);
     const err_code err = upstream_request_write(&out, w->r, &(upstream_prompt){0}, &facts, &d);
-    if (err == ERR_OK && !w->whole) {
-        snprintf(text, sizeof text, "%s", bytes_str(&out));
-        w->whole = text;
-    } else if (err == ERR_OK) {
-        CHECK_STR(bytes_str(&out), w->whole);
+    if (err == ERR_OK) {
+        check_whole(w, &out);
     }
     bytes_deinit(&out);
     return err;
@@ -137,17 +145,13 @@ static void test_whole(void)
 static err_code list_once(void *context)
 {
     writing *w = context;
-    static char text[1 << 12];
     bytes out = bytes_empty(LIMIT_BODY_BYTES);
     upstreams_write_models(w->all, &out, true, 1700000000);
     upstreams_write_model(w->all, &out, "gpu/m", 1700000000);
     const err_code err = out.no_memory ? ERR_NOMEM : ERR_OK;
     CHECK(out.failed == out.no_memory);
-    if (err == ERR_OK && !w->whole) {
-        snprintf(text, sizeof text, "%s", bytes_str(&out));
-        w->whole = text;
-    } else if (err == ERR_OK) {
-        CHECK_STR(bytes_str(&out), w->whole);
+    if (err == ERR_OK) {
+        check_whole(w, &out);
     }
     bytes_deinit(&out);
     return err;
